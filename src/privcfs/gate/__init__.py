@@ -1,0 +1,1 @@
+"""The only door. Everything that leaves passes here, and is paid first."""

@@ -1,0 +1,64 @@
+"""Basic composition in exact fractions: prices add up, and a limit is never passed.
+
+Zone: gate
+Claim: k releases at prices e1..ek are (e1 + ... + ek)-DP together, and the sum never exceeds the limit.
+Why: pure DP composes by addition, prices chosen adaptively included; `check` refuses before anything is charged, and
+    its refusal depends on public prices alone.
+Check: tests/gate/test_accounting.py::test_ten_charges_of_a_tenth_are_exactly_one
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+from privcfs.errors import BadEpsilon, BudgetExhausted, SettingsError
+from privcfs.public.epsilon import Price, parse_decimal, show
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """The most that all analysts together, and optionally each one alone, may spend."""
+
+    total: Fraction
+    per_analyst: Fraction | None = None
+
+    @classmethod
+    def of(cls, total: Price, per_analyst: Price | None = None) -> "Limit":
+        """From decimals such as "10"."""
+        try:
+            whole = parse_decimal(total, "limit")
+            each = None if per_analyst is None else parse_decimal(per_analyst, "limit per analyst")
+        except BadEpsilon as error:
+            raise SettingsError(str(error)) from None
+        if whole <= 0 or (each is not None and not 0 < each <= whole):
+            raise SettingsError("limits must be above 0, and the limit per analyst at most the total limit.")
+        return cls(whole, each)
+
+    def check(self, price: Fraction, spent: Fraction, spent_by_analyst: Fraction) -> None:
+        """Refuses a price that passes the total limit or, after that, the analyst's own."""
+        for limit, used, whose in (
+            (self.total, spent, "total"),
+            (self.per_analyst, spent_by_analyst, "analyst's"),
+        ):
+            if limit is not None and used + price > limit:
+                raise BudgetExhausted(
+                    f"epsilon {show(price)} does not fit: {show(used)} of the {whose} limit {show(limit)} is spent, "
+                    f"{show(limit - used)} is left. Nothing was charged; ask for less."
+                )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """Where an account stands. `held` is the part of `spent` whose release is not finished: it counts as spent."""
+
+    limit: Fraction | None
+    spent: Fraction
+    held: Fraction
+    releases: int
+
+    @property
+    def left(self) -> Fraction | None:
+        """What may still be spent; none where there is no limit of its own."""
+        return None if self.limit is None else self.limit - self.spent

@@ -1,0 +1,99 @@
+"""The durable account of one private graph.
+
+Zone: gate
+Claim: nothing private is read before its price is durable; a charge is never refunded; one request id pays once and
+    has one answer; no row can change without breaking the chain of digests.
+Why: `charge` returns only after the row is on disk; rows are appended and never updated; each row's digest covers the
+    one before it.
+Check: tests/contracts/test_ledgers.py::test_processes_that_race_and_die_never_pass_the_limit
+"""
+
+import json
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+from privcfs.errors import InputError
+from privcfs.gate.accounting import Balance, Limit
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What an analyst asks for; ids are the analyst's own, so nobody fetches another's release by guessing one."""
+
+    analyst: str
+    request_id: str
+    target: int
+    epsilon: Fraction
+    context_digest: str
+    mechanism: str
+    adjacency: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The newest row's position and digest: keep a copy elsewhere, and a rolled-back ledger is refused."""
+
+    graph_id: str
+    position: int
+    digest: str
+
+    def to_json(self) -> str:
+        """As a file keeps it."""
+        return json.dumps({"graph_id": self.graph_id, "position": self.position, "digest": self.digest})
+
+    @classmethod
+    def from_json(cls, text: str) -> "Head":
+        """The inverse of `to_json`."""
+        try:
+            fields = json.loads(text)
+            return cls(str(fields["graph_id"]), int(fields["position"]), str(fields["digest"]))
+        except (KeyError, TypeError, ValueError):
+            raise InputError(
+                "head is not an exported ledger head; give the file that `privcfs budget` wrote."
+            ) from None
+
+
+class Ledger(ABC):
+    """One writer at a time, any number of processes."""
+
+    @property
+    @abstractmethod
+    def graph_id(self) -> str:
+        """The random id of the one private graph this account belongs to; never computed from the graph."""
+
+    @abstractmethod
+    def charge(self, request: Request) -> str | None:
+        """Pays durably. Returns the stored release of a finished request, None where it is to be drawn now."""
+
+    @abstractmethod
+    def finish(self, request: Request, release: str) -> str:
+        """Stores the release of a paid request durably; returns the one that counts if another was faster."""
+
+    @abstractmethod
+    def balance(self, analyst: str | None = None) -> Balance:
+        """The whole account, or one analyst's part of it."""
+
+    @property
+    @abstractmethod
+    def limit(self) -> Limit:
+        """The limits in force."""
+
+    @abstractmethod
+    def change_limit(self, limit: Limit) -> None:
+        """The owner's decision, written into the chain."""
+
+    @abstractmethod
+    def released(self, analyst: str, request_id: str) -> str | None:
+        """The stored release of a request, if it has one."""
+
+    @abstractmethod
+    def head(self) -> Head:
+        """The newest row."""
+
+    @abstractmethod
+    def verify(self, known: Head | None = None) -> None:
+        """Recomputes chain and sums; refuses a ledger that does not contain the known head."""

@@ -1,0 +1,168 @@
+"""One release, from public question to paid answer.
+
+Zone: gate
+Claim: each release is pure epsilon-DP for any two private graphs over the same public context, and is paid for,
+    durably, before the private graph is read; what leaves depends on edges through the draw alone.
+Why: candidates, their order, the grid and the mechanism are public; the charge precedes evaluation; a failed
+    evaluation is drawn from as usual; the mechanism sees sealed scores and no graph.
+Check: tests/claims/test_whole_release.py::test_the_release_is_private_for_edges_nodes_and_whole_graphs
+"""
+
+import hashlib
+import secrets
+from dataclasses import dataclass
+from typing import final
+
+from privcfs.errors import InputError, SettingsError, SimulatedSnapshot
+from privcfs.gate.accounting import Balance, Limit
+from privcfs.gate.ledger import open_ledger
+from privcfs.gate.ledger.ledger import Head, Ledger, Request
+from privcfs.gate.mechanisms.exponential import Exponential
+from privcfs.gate.mechanisms.mechanism import Mechanism
+from privcfs.gate.randomness import SystemRandomness
+from privcfs.private.deadline import Deadline
+from privcfs.private.graph import PrivateGraph
+from privcfs.private.outcomes import evaluate
+from privcfs.private.utilities.gated import Gated
+from privcfs.private.utilities.utility import Scores, Utility
+from privcfs.public.assumptions import Assumption
+from privcfs.public.candidates.candidates import CandidateRule, Candidates
+from privcfs.public.candidates.product import Product
+from privcfs.public.context import PublicContext
+from privcfs.public.epsilon import Price, parse_epsilon
+from privcfs.public.release import ADJACENCY, Guarantee, Release
+
+OWNER = "owner"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Method:
+    """The public choices behind a release: which candidates, how scored, how drawn, how long it may take."""
+
+    candidates: CandidateRule = Product()
+    utility: Utility = Gated()
+    mechanism: Mechanism = Exponential()
+    evaluation_seconds: int = 60
+
+
+@final
+class Vault:
+    """Holds a private graph and lets out paid releases, one at a time."""
+
+    __slots__ = ("_context", "_digest", "_failures", "_graph", "_ledger", "_method", "_randomness")
+
+    def __init__(
+        self,
+        graph: PrivateGraph,
+        context: PublicContext,
+        *,
+        ledger: str | Ledger,
+        limit: Price | Limit | None = None,
+        method: Method | None = None,
+        simulation: bool = False,
+    ) -> None:
+        """`ledger` is a URL, with `limit` where it may have to be made, or an open ledger, which has its own."""
+        _refuse_mismatch(graph, context, simulation)
+        if isinstance(ledger, Ledger) and limit is not None:
+            raise SettingsError("limit belongs to an open ledger already; pass a ledger or a limit, not both.")
+        self._graph, self._context, self._method = graph, context, method or Method()
+        self._digest = hashlib.sha256(f"{context.digest}\n{self._method!r}".encode()).hexdigest()
+        cap = limit if isinstance(limit, Limit) or limit is None else Limit.of(limit)
+        self._ledger = ledger if isinstance(ledger, Ledger) else open_ledger(ledger, cap)
+        graph.bind(self._ledger.graph_id)
+        self._randomness = SystemRandomness()
+        self._failures: list[str] = []
+
+    def release(
+        self, target: int | str, epsilon: Price, *, analyst: str = OWNER, request_id: str | None = None
+    ) -> Release:
+        """One private counterfactual: checked, proposed, charged, evaluated, scored, drawn, in this order.
+
+        The same analyst and request id return the same release and pay once, also after a crash.
+        """
+        price = parse_epsilon(epsilon)
+        node = self._context.node(target)
+        name = _name(request_id, "request_id") if request_id is not None else secrets.token_hex(16)
+        request = Request(
+            _name(analyst, "analyst"),
+            name,
+            node,
+            price,
+            self._digest,
+            repr(self._method.mechanism),
+            ADJACENCY,
+        )
+        candidates = self._method.candidates.propose(self._context, node)
+        stored = self._ledger.charge(request)
+        if stored is None:
+            scores = self._score(candidates)
+            drawn = self._method.mechanism.draw(scores, price, self._randomness)
+            release = self._certify(request, candidates, drawn)
+            stored = self._ledger.finish(request, release.to_json())
+        return Release.from_json(stored)
+
+    def propose(self, target: int | str) -> Candidates:
+        """The public list that a release for this target would be drawn from; costs nothing."""
+        return self._method.candidates.propose(self._context, self._context.node(target))
+
+    def balance(self, analyst: str | None = None) -> Balance:
+        """What is spent and left, in all or by one analyst."""
+        return self._ledger.balance(analyst)
+
+    def head(self) -> Head:
+        """The ledger's newest row, to be kept elsewhere."""
+        return self._ledger.head()
+
+    @property
+    def digest(self) -> str:
+        """Names the public context and method; stands on each release."""
+        return self._digest
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """Evaluations of this process that failed. For the owner's eyes: whether one fails can depend on edges."""
+        return tuple(self._failures)
+
+    def _score(self, candidates: Candidates) -> Scores:
+        """Sealed scores; a failed evaluation gets the public ones, since a visible failure would be a release."""
+        try:
+            deadline = Deadline(self._method.evaluation_seconds)
+            outcomes = evaluate(self._graph, self._context, candidates, deadline)
+            scores = self._method.utility.score(outcomes)
+            deadline.check()
+            return scores
+        except Exception as error:
+            self._failures.append(f"target {candidates.target}: {type(error).__name__}: {error}")
+            return self._method.utility.failed(candidates)
+
+    def _certify(self, request: Request, candidates: Candidates, drawn: int) -> Release:
+        return Release(
+            target=request.target,
+            intervention=candidates[drawn],
+            epsilon=request.epsilon,
+            mechanism=request.mechanism,
+            guarantee=Guarantee(request.epsilon, self._method.utility.grid(candidates.caps).range),
+            context_digest=request.context_digest,
+            assumptions=tuple(sorted(item.name for item in self._context.assumptions)),
+            analyst=request.analyst,
+            request_id=request.request_id,
+        )
+
+
+def _refuse_mismatch(graph: PrivateGraph, context: PublicContext, simulation: bool) -> None:
+    if graph.number_of_nodes != context.number_of_nodes:
+        raise SettingsError(
+            f"number_of_nodes is {graph.number_of_nodes}, but features has {context.number_of_nodes} rows; match them."
+        )
+    if Assumption.SNAPSHOT_SIMULATED in context.assumptions and not simulation:
+        raise SimulatedSnapshot(
+            "snapshot was drawn from private edges for an experiment and protects nobody; give a snapshot that was "
+            "public beforehand. Experiments say simulation=True."
+        )
+
+
+def _name(text: str, argument: str) -> str:
+    if not isinstance(text, str) or not 0 < len(text) <= 200 or not text.isprintable():
+        raise InputError(f"{argument} must be printable text of 1 to 200 characters.")
+    return text

@@ -1,0 +1,57 @@
+"""For the owner's eyes: every candidate with its prediction, utility and exact release probability."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privcfs.gate.vault import Method
+from privcfs.private.deadline import Deadline
+from privcfs.private.graph import PrivateGraph
+from privcfs.private.outcomes import evaluate
+from privcfs.private.utilities.utility import Scores
+from privcfs.public.candidates.candidates import Candidates
+from privcfs.public.context import PublicContext
+from privcfs.public.epsilon import Price, parse_epsilon
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Inspection:
+    """What no release may show. Arrays have one entry per candidate, in public order."""
+
+    candidates: Candidates
+    original: int
+    predictions: NDArray[np.int64]
+    flips: NDArray[np.bool_]
+    utilities: NDArray[np.float64]
+    scores: Scores
+    method: Method
+
+    @property
+    def range(self) -> Fraction:
+        """The utility's public range, the paper's sensitivity."""
+        return self.scores.grid.range
+
+    def probabilities(self, epsilon: Price) -> NDArray[np.float64]:
+        """The release distribution at this price."""
+        return self.method.mechanism.probabilities(self.scores, parse_epsilon(epsilon))
+
+
+def inspect(graph: PrivateGraph, context: PublicContext, target: int | str, method: Method | None = None) -> Inspection:
+    """Evaluates every candidate on the private graph and shows the result: never to an analyst."""
+    method = method or Method()
+    candidates = method.candidates.propose(context, context.node(target))
+    outcomes = evaluate(graph, context, candidates, Deadline(method.evaluation_seconds))
+    scores = method.utility.score(outcomes)
+    return Inspection(
+        candidates,
+        outcomes.original(),
+        outcomes.predictions().ravel(),
+        outcomes.flips().ravel(),
+        scores.unseal() / scores.grid.denominator,
+        scores,
+        method,
+    )

@@ -1,0 +1,180 @@
+"""Exact evaluation of every candidate for a two-layer GCN.
+
+Zone: private
+Claim: equals a full-graph forward pass on every candidate, for deletions, additions and masks alike.
+Why: an operation changes the degrees and the link of its two ends, so only hidden rows next to an end change; a mask
+    changes the target's own input by a sum of precomputed vectors. A hidden row that no operation touches depends on
+    the target's degree and on the mask alone. So the distinct hidden rows are few: each is computed once for all
+    masks, and each state of the graph is a sum of some of them.
+Check: tests/private/test_evaluators.py::test_both_evaluators_equal_a_full_forward_pass
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from privcfs.private.deadline import Deadline
+from privcfs.private.graph import PrivateGraph
+from privcfs.private.outcomes.outcomes import Outcomes, effective_operations, membership
+from privcfs.public.backbones.gcn import GCN
+from privcfs.public.candidates.candidates import Candidates
+from privcfs.public.context import PublicContext
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float32]
+Numbers = NDArray[np.int64]
+CHUNK = 8  # hidden rows at a time: their values for all masks stay in the processor's cache
+
+
+def evaluate_gcn(graph: PrivateGraph, context: PublicContext, candidates: Candidates, deadline: Deadline) -> Outcomes:
+    """Class scores of the target under every candidate."""
+    backbone = context.backbone
+    assert isinstance(backbone, GCN)
+    pairs = np.array(candidates.deletions + candidates.additions, np.int64).reshape(-1, 2)
+    effective = effective_operations(graph, candidates)
+    chosen = membership(candidates.pair_sets, len(pairs)) & effective
+    states = _states(graph, candidates, pairs, chosen)
+    rows, table = _distinct_rows(states)
+    gains, slopes = _pre_activations(rows, states, graph, context, backbone)
+    inputs = _masked_inputs(context, backbone, candidates)
+    readouts = _readouts(gains / -slopes[:, None], inputs, backbone, deadline)
+    logits = ((table * slopes) @ readouts.reshape(len(readouts), -1)).reshape(len(table), *readouts.shape[1:])
+    logits += (table @ (gains @ backbone.second) + backbone.second_bias)[:, :, None]
+    return Outcomes(candidates, logits, chosen.sum(axis=1))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _States:
+    """The target's surroundings under each pair set: one state per pair set, the first untouched."""
+
+    hidden: Numbers  # nodes whose hidden row may reach the target; the target itself comes first
+    ends: Numbers  # nodes other than the target at the end of a pair
+    hidden_degrees: Numbers  # (states, hidden), self-loop included
+    end_degrees: Numbers  # (states, ends), self-loop included
+    feeds: Bools  # (states, hidden, ends): whether an end feeds a hidden row
+    present: Bools  # (states, hidden): whether a hidden row feeds the target
+    active: Bools  # (states, hidden, pairs): which operations of a state change the hidden row itself
+
+
+def _states(graph: PrivateGraph, candidates: Candidates, pairs: Numbers, chosen: Bools) -> _States:
+    target = candidates.target
+    ends = np.array(sorted({end for pair in pairs.tolist() for end in pair} - {target}), np.int64)
+    partners = {end for pair in pairs.tolist() if target in pair for end in pair}
+    near = (partners | set(graph.neighbours(target).tolist())) - {target}
+    hidden = np.array([target, *sorted(near)], np.int64)
+    adds = np.arange(len(pairs)) >= len(candidates.deletions)
+    changes: Numbers = np.where(adds, 1, -1) * chosen
+    columns = np.concatenate([ends, [target]])
+    feeds = np.repeat(_adjacency(graph, hidden, columns)[None], len(chosen), axis=0)
+    row_of = {node: row for row, node in enumerate(hidden.tolist())}
+    column_of = {node: column for column, node in enumerate(columns.tolist())}
+    for operation, (u, w) in enumerate(pairs.tolist()):
+        for one, other in ((u, w), (w, u)):
+            if one in row_of:
+                feeds[chosen[:, operation], row_of[one], column_of[other]] = adds[operation]
+    at_ends, at_hidden = _incidence(pairs, ends), _incidence(pairs, hidden)
+    relevant = (at_ends @ feeds[:, :, :-1].any(axis=0).T + at_hidden > 0).T
+    return _States(
+        hidden,
+        ends,
+        graph.degrees(hidden) + 1 + changes @ at_hidden,
+        graph.degrees(ends) + 1 + changes @ at_ends,
+        feeds[:, :, :-1],
+        feeds[:, :, -1],
+        relevant & chosen[:, None],
+    )
+
+
+def _adjacency(graph: PrivateGraph, rows: Numbers, columns: Numbers) -> Bools:
+    """Which columns are neighbours of which rows; a node is its own."""
+    owner, neighbour = graph.neighbours_of(columns)
+    order = np.argsort(rows)
+    position = order[np.searchsorted(rows, neighbour, sorter=order).clip(max=len(rows) - 1)]
+    found = rows[position] == neighbour
+    table: Bools = rows[:, None] == columns
+    table[position[found], owner[found]] = True
+    return table
+
+
+def _incidence(pairs: Numbers, nodes: Numbers) -> Numbers:
+    """Which nodes are an end of which pair."""
+    incidence: Numbers = (pairs[:, :, None] == nodes).sum(axis=1)
+    return incidence
+
+
+def _distinct_rows(states: _States) -> tuple[tuple[Numbers, Numbers], Floats]:
+    """Distinct hidden rows as (state, position) of their first use, and how states are sums of them.
+
+    A row is settled by its node, by the target's degree and by the operations that change it: whole numbers that
+    have a bit for each operation stand for the last, so equal keys mean equal rows.
+    """
+    number = states.active.shape[2]
+    powers = np.array([1 << bit for bit in range(number)], np.int64 if number < 63 else object)
+    state, position = np.nonzero(states.present)
+    _, history = np.unique(states.active[state, position] @ powers, return_inverse=True)
+    width, degree = len(states.hidden), states.hidden_degrees[state, 0]
+    key = (history * (degree.max() + 1) + degree) * width + position
+    _, first, which = np.unique(key, return_index=True, return_inverse=True)
+    table = np.zeros((len(states.present), len(first)), np.float32)
+    table[state, which] = 1
+    return (state[first], position[first]), table
+
+
+def _pre_activations(
+    rows: tuple[Numbers, Numbers], states: _States, graph: PrivateGraph, context: PublicContext, backbone: GCN
+) -> tuple[Floats, Floats]:
+    """Each row as relu(gain + slope x the target's input), scaled by the weight with which the target reads it."""
+    state, position = rows
+    settled, end_inputs = _settled(states, graph, context, backbone)
+    end_weights = 1 / np.sqrt(states.end_degrees[state])
+    sums = settled[position] + (states.feeds[state, position] * end_weights) @ end_inputs
+    own = 1 / np.sqrt(states.hidden_degrees[state, position])
+    read = own / np.sqrt(states.hidden_degrees[state, 0])
+    gains = read[:, None] * (own[:, None] * sums + backbone.first_bias)
+    return gains.astype(np.float32), np.square(read).astype(np.float32)
+
+
+def _settled(
+    states: _States, graph: PrivateGraph, context: PublicContext, backbone: GCN
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """What each hidden row reads from nodes that no operation touches, the target left out; and the ends' inputs."""
+    owner, source = graph.neighbours_of(states.hidden)
+    nodes, column = np.unique(np.concatenate([source, states.hidden, states.ends]), return_inverse=True)
+    column, own, ends = np.split(column, np.cumsum([len(source), len(states.hidden)]))
+    inputs = (context.feature_rows(nodes) @ backbone.first).astype(np.float64)
+    weights = 1 / np.sqrt(graph.degrees(nodes) + 1)
+    weights[ends] = weights[own[0]] = 0
+    borders = np.searchsorted(owner, np.arange(len(own) + 1))
+    reads = sp.csr_array((weights[column], column, borders), shape=(len(own), len(nodes)))
+    return reads @ inputs + weights[own, None] * inputs[own], inputs[ends]
+
+
+def _masked_inputs(context: PublicContext, backbone: GCN, candidates: Candidates) -> Floats:
+    """The target's first-layer input under every feature set, one column each."""
+    row = np.zeros(backbone.number_of_features, np.float32)
+    numbers, values = context.feature_row(candidates.target)
+    row[numbers] = values
+    features = np.array(candidates.features, np.int64)
+    losses = row[features, None] * backbone.first[features]
+    lost = membership(candidates.feature_sets, len(features)).astype(np.float32) @ losses
+    return np.ascontiguousarray((values @ backbone.first[numbers] - lost).T)
+
+
+def _readouts(floors: Floats, inputs: Floats, backbone: GCN, deadline: Deadline) -> Floats:
+    """Class scores of max(input, floor) for each hidden row under every mask: (rows, classes, masks).
+
+    With a slope above 0, relu(gain + slope x input) is slope x max(input, -gain / slope) + gain: one pass, not three.
+    """
+    hidden, masks = inputs.shape
+    readouts = np.empty((len(floors), backbone.number_of_classes, masks), np.float32)
+    weights = np.ascontiguousarray(backbone.second.T)
+    raised = np.zeros((hidden, CHUNK, masks), np.float32)
+    for start in range(0, len(floors), CHUNK):
+        deadline.check()
+        floor = floors[start : start + CHUNK].T
+        np.maximum(inputs[:, None], floor[:, :, None], out=raised[:, : floor.shape[1]])
+        scores = (weights @ raised.reshape(hidden, -1)).reshape(-1, CHUNK, masks)
+        readouts[start : start + CHUNK] = scores[:, : floor.shape[1]].transpose(1, 0, 2)
+    return readouts

@@ -1,0 +1,128 @@
+"""Exact evaluation of every candidate for any torch module that takes (x, edge_index).
+
+Zone: private
+Claim: equals a full-graph forward pass on every candidate for every module whose output at the target depends on the
+    nodes within `hops` steps and on their degrees alone.
+Why: the subgraph keeps every node within `hops` steps in the graph with all possible additions, with all its edges,
+    so that these nodes have their true degrees. What lies at the far end of an edge that leads out of it can reach the
+    target in no fewer than `hops` + 1 steps, so featureless stand-ins take its place. Candidates are disjoint copies
+    of the subgraph in one batch.
+Check: tests/private/test_evaluators.py::test_both_evaluators_equal_a_full_forward_pass
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privcfs.private.deadline import Deadline
+from privcfs.private.graph import PrivateGraph
+from privcfs.private.outcomes.outcomes import Outcomes, effective_operations, membership
+from privcfs.public.backbones.torch_module import TorchBackbone
+from privcfs.public.candidates.candidates import Candidates
+from privcfs.public.context import PublicContext
+
+if TYPE_CHECKING:
+    import torch
+
+Bools = NDArray[np.bool_]
+Numbers = NDArray[np.int64]
+BATCH_BYTES = 64 * 2**20  # of copied features per batch
+
+
+def evaluate_module(
+    graph: PrivateGraph, context: PublicContext, candidates: Candidates, deadline: Deadline
+) -> Outcomes:
+    """Class scores of the target under every candidate."""
+    import torch
+
+    backbone = context.backbone
+    assert isinstance(backbone, TorchBackbone)
+    effective = effective_operations(graph, candidates)
+    chosen = membership(candidates.pair_sets, len(effective)) & effective
+    area = _area(graph, candidates, backbone.hops, chosen)
+    inner = torch.from_numpy(context.features[area.nodes].toarray())
+    x = torch.cat([inner, torch.zeros(area.stand_ins, inner.shape[1])])
+    masks = torch.tensor(membership(candidates.feature_sets, len(candidates.features)))
+    batch = max(1, BATCH_BYTES // (x.numel() * 4))
+    logits = np.empty((len(chosen), len(masks), backbone.number_of_classes), np.float32)
+    for state, alive in enumerate(area.alive):
+        edges = torch.from_numpy(np.ascontiguousarray(area.pairs[alive].T))
+        for start in range(0, len(masks), batch):
+            deadline.check()
+            part = masks[start : start + batch]
+            logits[state, start : start + batch] = _forward(backbone, x, edges, part, candidates.features)
+    deadline.check()
+    return Outcomes(candidates, logits.transpose(0, 2, 1), chosen.sum(axis=1))
+
+
+def _forward(
+    backbone: TorchBackbone,
+    x: "torch.Tensor",
+    edges: "torch.Tensor",
+    masks: "torch.Tensor",
+    features: tuple[int, ...],
+) -> NDArray[np.float32]:
+    """Class scores of node 0 of disjoint copies of one graph, each with its own features of node 0 masked."""
+    import torch
+
+    copies, nodes = len(masks), len(x)
+    many = x.repeat(copies, 1)
+    tops = many[::nodes]
+    tops[:, list(features)] *= ~masks
+    many[::nodes] = tops
+    both = torch.cat([edges, edges.flip(0)], dim=1)
+    offsets = torch.arange(copies).repeat_interleave(both.shape[1]) * nodes
+    with torch.no_grad():
+        scores: NDArray[np.float32] = backbone.module(many, both.repeat(1, copies) + offsets)[::nodes].numpy()
+    return scores
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Area:
+    """The part of the graph that can matter; pairs use positions in `nodes`, and positions after it for stand-ins."""
+
+    nodes: Numbers  # the target first
+    stand_ins: int
+    pairs: Numbers  # private edges and possible additions
+    alive: Bools  # (states, pairs): which of them a state has
+
+
+def _area(graph: PrivateGraph, candidates: Candidates, hops: int, chosen: Bools) -> _Area:
+    additions = np.array(candidates.additions, np.int64).reshape(-1, 2)
+    nodes = _within(graph, candidates.target, additions, hops)
+    owner, other = graph.neighbours_of(nodes)
+    edges = np.unique(np.sort(np.column_stack([nodes[owner], other]), axis=1), axis=0)
+    near = np.array([not graph.has_edge(u, w) for u, w in additions], np.bool_) & np.isin(additions, nodes).any(axis=1)
+    pairs = np.concatenate([edges, additions[near]])
+    alive = np.ones((len(chosen), len(pairs)), np.bool_)
+    alive[:, len(edges) :] = chosen[:, len(candidates.deletions) :][:, near]
+    for operation, pair in enumerate(candidates.deletions):
+        alive[np.ix_(chosen[:, operation], np.flatnonzero((edges == pair).all(axis=1)))] = False
+    local, stand_ins = _localised(pairs, nodes)
+    return _Area(nodes, stand_ins, local, alive)
+
+
+def _within(graph: PrivateGraph, target: int, additions: Numbers, hops: int) -> Numbers:
+    """The target, then every node within so many steps of it once all additions are made."""
+    nodes = np.array([target])
+    for _ in range(hops):
+        _, reached = graph.neighbours_of(nodes)
+        partners = additions[np.isin(additions, nodes).any(axis=1)].ravel()
+        nodes = np.concatenate([nodes, np.setdiff1d(np.concatenate([reached, partners]), nodes)])
+    return nodes
+
+
+def _localised(pairs: Numbers, nodes: Numbers) -> tuple[Numbers, int]:
+    """Pairs by position in `nodes`; an end outside becomes a stand-in that no other pair of the inner end has."""
+    order = np.argsort(nodes)
+    position = order[np.searchsorted(nodes, pairs, sorter=order).clip(max=len(nodes) - 1)]
+    outside = nodes[position] != pairs
+    leads_out = np.flatnonzero(outside.any(axis=1))
+    inner = position[leads_out][~outside[leads_out]]
+    by_inner = np.argsort(inner, kind="stable")
+    rank = np.empty(len(inner), np.int64)
+    rank[by_inner] = np.arange(len(inner)) - np.searchsorted(inner[by_inner], inner[by_inner])
+    position[outside] = len(nodes) + rank
+    return position, int(rank.max(initial=-1)) + 1

@@ -1,0 +1,51 @@
+"""How good each candidate is, on a public grid.
+
+Zone: private
+Claim: every score is a level of the utility's public grid, and one candidate's scores on any two graphs, a graph
+    whose evaluation fails among them, differ by at most the grid's span.
+Why: `Scores` checks the levels when it is made; each utility proves its span in its own header.
+Check: tests/contracts/test_utilities.py::test_no_pair_of_graphs_on_five_nodes_moves_a_score_by_more_than_the_span
+"""
+
+from abc import ABC, abstractmethod
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privcfs.private.outcomes.outcomes import Outcomes
+from privcfs.private.sealed import Sealed
+from privcfs.public.candidates.candidates import Candidates, Caps
+from privcfs.public.grid import Grid
+
+
+@final
+class Scores(Sealed):
+    """One whole number per candidate, in units of the public grid."""
+
+    __slots__ = ("_values", "grid")
+
+    def __init__(self, values: NDArray[np.int64], grid: Grid) -> None:
+        if not np.isin(values, grid.levels).all():
+            raise ArithmeticError("a score lies outside the public grid")
+        self._values, self.grid = values, grid
+
+    def unseal(self) -> NDArray[np.int64]:
+        """The values: for mechanisms alone."""
+        return self._values
+
+
+class Utility(ABC):
+    """Never sees epsilon."""
+
+    @abstractmethod
+    def grid(self, caps: Caps) -> Grid:
+        """The public grid for candidates within these caps."""
+
+    @abstractmethod
+    def score(self, outcomes: Outcomes) -> Scores:
+        """The score of every candidate, in public order."""
+
+    @abstractmethod
+    def failed(self, candidates: Candidates) -> Scores:
+        """The public scores that a failed evaluation is drawn from; they too must respect the span."""

@@ -1,0 +1,74 @@
+"""The weights of a utility's three terms, and what both shipped utilities share.
+
+Zone: private
+Claim: flip, size and plausibility weights are exact rationals that sum to 1.
+Why: checked when made; no float is accepted.
+Check: tests/private/test_utilities.py::test_weights_must_be_exact_and_sum_to_one
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import lcm
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privcfs.errors import SettingsError
+from privcfs.private.outcomes.outcomes import Outcomes
+from privcfs.public.candidates.candidates import Candidates, Caps
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """The paper's w_f, w_c, w_p."""
+
+    flip: Fraction = Fraction(7, 10)
+    size: Fraction = Fraction(2, 10)
+    plausibility: Fraction = Fraction(1, 10)
+
+    def __post_init__(self) -> None:
+        terms = (self.flip, self.size, self.plausibility)
+        if any(not isinstance(term, Fraction) or term < 0 for term in terms) or sum(terms) != 1:
+            raise SettingsError("utility weights must be three non-negative fractions that sum to 1.")
+
+    def denominator(self, caps: Caps, grain: int = 1) -> int:
+        """The smallest unit in which every score is whole."""
+        parts = [self.flip / grain, self.size, self.size / max(caps.largest, 1), self.plausibility]
+        parts += [self.plausibility / count for count in range(1, caps.pairs + 1)]
+        return lcm(*(part.denominator for part in parts))
+
+    def size_term(self, caps: Caps, size: int) -> Fraction:
+        """Less for larger candidates."""
+        return self.size * (1 - Fraction(size, max(caps.largest, 1)))
+
+    def shapes(self, caps: Caps) -> set[tuple[int, Fraction]]:
+        """Every attainable (size, plausibility) of a non-empty candidate; no pairs at all counts as plausible."""
+        found = set()
+        for pairs in range(caps.pairs + 1):
+            shares = {Fraction(real, pairs) for real in range(pairs + 1)} if pairs else {Fraction(1)}
+            found |= {(pairs + masks, share) for masks in range(caps.features + 1) for share in shares}
+        return {(size, share) for size, share in found if size}
+
+
+def size_terms(candidates: Candidates, weights: Weights, unit: int) -> NDArray[np.int64]:
+    """The public size term of each candidate, in units, shape (pair sets, feature sets)."""
+    by_size = [int(unit * weights.size_term(candidates.caps, size)) for size in range(candidates.caps.largest + 1)]
+    pairs = np.array([len(chosen) for chosen in candidates.pair_sets])
+    masks = np.array([len(chosen) for chosen in candidates.feature_sets])
+    terms: NDArray[np.int64] = np.array(by_size)[pairs[:, None] + masks]
+    return terms
+
+
+def size_and_plausibility(outcomes: Outcomes, weights: Weights, unit: int) -> NDArray[np.int64]:
+    """The size and plausibility terms of each candidate, in units, shape (pair sets, feature sets)."""
+    shares: NDArray[np.int64] = np.array(
+        [
+            int(unit * weights.plausibility * (Fraction(int(real), len(chosen)) if chosen else 1))
+            for chosen, real in zip(outcomes.candidates.pair_sets, outcomes.effective, strict=True)
+        ]
+    )
+    terms = size_terms(outcomes.candidates, weights, unit)
+    terms += shares[:, None]
+    return terms

@@ -1,0 +1,1 @@
+"""Known to everyone. Nothing in this folder ever sees an edge of the private graph."""

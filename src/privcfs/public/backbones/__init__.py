@@ -1,0 +1,1 @@
+"""Frozen models: what is explained. One file per kind."""

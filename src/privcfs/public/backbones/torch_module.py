@@ -1,0 +1,73 @@
+"""Any torch module that maps (x, edge_index) to class scores."""
+
+import hashlib
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from privcfs.errors import BackboneError, MissingDependency
+from privcfs.public.backbones.backbone import Backbone
+
+if TYPE_CHECKING:
+    import torch
+
+
+@final
+class TorchBackbone(Backbone):
+    """Wraps a module in evaluation mode. `hops` is its number of message-passing layers: too few is wrong.
+
+    A node's output may depend on the nodes within `hops` steps and on the degrees of those nodes, and on nothing else.
+    """
+
+    __slots__ = ("_classes", "_features", "_hops", "module")
+
+    def __init__(
+        self, module: "torch.nn.Module", *, hops: int, number_of_features: int, number_of_classes: int
+    ) -> None:
+        try:
+            import torch  # noqa: F401
+        except ImportError:
+            raise MissingDependency("TorchBackbone needs torch; run: pip install 'privcfs[torch]'.") from None
+        if hops < 1:
+            raise BackboneError(f"hops is {hops}; give the number of message-passing layers, at least 1.")
+        self.module = module.eval()
+        self._hops, self._features, self._classes = hops, number_of_features, number_of_classes
+
+    @property
+    def number_of_features(self) -> int:
+        return self._features
+
+    @property
+    def number_of_classes(self) -> int:
+        return self._classes
+
+    @property
+    def hops(self) -> int:
+        return self._hops
+
+    @property
+    def digest(self) -> str:
+        hasher = hashlib.sha256(f"privcfs torch 1\n{type(self.module).__qualname__}\n{self._hops}\n".encode())
+        for name, tensor in sorted(self.module.state_dict().items()):
+            array = tensor.detach().cpu().numpy()
+            hasher.update(f"{name} {array.dtype} {array.shape}\n".encode() + np.ascontiguousarray(array).tobytes())
+        return hasher.hexdigest()
+
+    def feature_weights(self) -> NDArray[np.float64]:
+        """Column norms of the first weight matrix that reads features; ones where there is none."""
+        for parameter in self.module.parameters():
+            if parameter.dim() == 2 and parameter.shape[1] == self._features:
+                weights: NDArray[np.float64] = parameter.detach().double().norm(dim=0).cpu().numpy()
+                return weights
+        return np.ones(self._features)
+
+    def logits(self, features: sp.csr_array, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+        import torch
+
+        both = np.concatenate([pairs, pairs[:, ::-1]]).T
+        with torch.no_grad():
+            scores = self.module(torch.from_numpy(features.toarray()), torch.from_numpy(np.ascontiguousarray(both)))
+        array: NDArray[np.float64] = scores.double().numpy()
+        return array

@@ -1,0 +1,16 @@
+"""Candidate rules: what may be released. One file per rule, one line in the table."""
+
+from collections.abc import Mapping
+
+from privcfs.public.candidates.candidates import CandidateRule
+from privcfs.public.candidates.nothing import Nothing
+from privcfs.public.candidates.pairs import TwoHop
+from privcfs.public.candidates.product import Product
+
+RULES: Mapping[str, CandidateRule] = {
+    "one-hop": Product(),
+    "two-hop": Product(pairs=TwoHop()),
+    "edges-only": Product(most_features=0),
+    "features-only": Product(most_pairs=0),
+    "nothing": Nothing(),
+}

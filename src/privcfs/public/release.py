@@ -1,0 +1,97 @@
+"""What leaves: one drawn intervention with its price and its guarantee. Also the certificate, as JSON."""
+
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from privcfs.errors import InputError
+from privcfs.public.epsilon import parse_epsilon, show
+from privcfs.public.interventions import Intervention
+
+ADJACENCY = "any two private graphs over the same public context"
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Guarantee:
+    """Pure epsilon-DP of the whole released object, whichever edges differ."""
+
+    epsilon: Fraction
+    range: Fraction
+    adjacency: str = ADJACENCY
+
+    def to_dict(self) -> dict[str, str]:
+        """As JSON shows it; delta is 0 because the guarantee is pure."""
+        return {
+            "statement": str(self),
+            "epsilon": show(self.epsilon),
+            "delta": "0",
+            "adjacency": self.adjacency,
+            "utility_range": str(self.range),
+        }
+
+    def __str__(self) -> str:
+        return f"pure {show(self.epsilon)}-differential privacy of the whole release, for {self.adjacency}"
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A function of public data and of one paid draw. It cannot say whether it flips: that is private."""
+
+    target: int
+    intervention: Intervention
+    epsilon: Fraction
+    mechanism: str
+    guarantee: Guarantee
+    context_digest: str
+    assumptions: tuple[str, ...]
+    analyst: str
+    request_id: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The certificate as JSON shows it."""
+        return {
+            "format": FORMAT,
+            "target": self.target,
+            "intervention": self.intervention.to_dict(),
+            "epsilon": show(self.epsilon),
+            "mechanism": self.mechanism,
+            "guarantee": self.guarantee.to_dict(),
+            "context_digest": self.context_digest,
+            "assumptions": list(self.assumptions),
+            "analyst": self.analyst,
+            "request_id": self.request_id,
+        }
+
+    def to_json(self) -> str:
+        """Canonical text: the same release is the same bytes."""
+        return json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> "Release":
+        """The inverse of `to_json`; further keys, such as labels for people, are passed over."""
+        try:
+            fields = json.loads(text)
+            if fields["format"] != FORMAT:
+                raise InputError(f"release has format {fields['format']}; this version reads format {FORMAT}.")
+            guarantee = fields["guarantee"]
+            return cls(
+                target=int(fields["target"]),
+                intervention=Intervention.from_dict(fields["intervention"]),
+                epsilon=parse_epsilon(fields["epsilon"]),
+                mechanism=str(fields["mechanism"]),
+                guarantee=Guarantee(
+                    parse_epsilon(guarantee["epsilon"]),
+                    Fraction(guarantee["utility_range"]),
+                    guarantee["adjacency"],
+                ),
+                context_digest=str(fields["context_digest"]),
+                assumptions=tuple(str(item) for item in fields["assumptions"]),
+                analyst=str(fields["analyst"]),
+                request_id=str(fields["request_id"]),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(
+                f"release is not a certificate of privcfs ({error!r}); give the JSON of one release."
+            ) from None

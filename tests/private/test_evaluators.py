@@ -1,0 +1,146 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from numpy.typing import NDArray
+from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv
+
+from privcfs import GCN, PublicContext, TorchBackbone
+from privcfs.embedded import load_dataset
+from privcfs.errors import PrivcfsError
+from privcfs.private.deadline import Deadline
+from privcfs.private.outcomes import EVALUATORS, evaluate
+from privcfs.public.candidates import RULES
+from privcfs.public.candidates.candidates import Candidates
+from tests.worlds import World, awkward_pairs, everything_near, random_gcn, random_pairs, random_world, slow_logits
+
+FEATURES, HIDDEN, CLASSES = 7, 8, 4
+
+
+class TwoLayers(torch.nn.Module):
+    def __init__(self, first: torch.nn.Module, second: torch.nn.Module) -> None:
+        super().__init__()
+        self.first, self.second = first, second
+
+    def forward(self, x: torch.Tensor, edge_index: torch.Tensor) -> torch.Tensor:
+        out: torch.Tensor = self.second(torch.relu(self.first(x, edge_index)), edge_index)
+        return out
+
+
+def module(kind: str, features: int = FEATURES, classes: int = CLASSES) -> TorchBackbone:
+    torch.manual_seed(3)
+    if kind == "gin":
+        layers = [GINConv(torch.nn.Linear(a, b)) for a, b in ((features, HIDDEN), (HIDDEN, classes))]
+    else:
+        layer = {"gcn": GCNConv, "sage": SAGEConv, "gat": GATConv}[kind]
+        layers = [layer(features, HIDDEN), layer(HIDDEN, classes)]
+    return TorchBackbone(TwoLayers(*layers), hops=2, number_of_features=features, number_of_classes=classes)
+
+
+def agree(world: World, candidates: Candidates, sample: NDArray[np.int64] | None = None) -> None:
+    outcomes = evaluate(world.graph, world.context, candidates, Deadline(600))
+    fast = outcomes.logits.transpose(0, 2, 1).reshape(len(candidates), -1)
+    for position in range(len(candidates)) if sample is None else sample:
+        slow = slow_logits(world, candidates.target, candidates[int(position)])
+        assert np.abs(fast[position] - slow).max() < 1e-5
+        best = np.sort(slow)[-2:]
+        if best[1] - best[0] > 2e-5:
+            assert outcomes.predictions().ravel()[position] == slow.argmax()
+    original = outcomes.predictions()[0, 0]
+    assert (outcomes.flips() == (outcomes.predictions() != original)).all()
+
+
+def awkward_world(backbone: GCN | TorchBackbone) -> World:
+    rng = np.random.default_rng(5)
+    x = sp.csr_array(rng.random((30, FEATURES)).astype(np.float32) * (rng.random((30, FEATURES)) < 0.7))
+    return World(PublicContext(x, random_pairs(rng, 30, 0.2), backbone), awkward_pairs(rng))
+
+
+@pytest.mark.parametrize("target", [0, 1, 9, 20, 29], ids=["hub", "triangle", "both", "rest", "isolated"])
+@pytest.mark.parametrize("kind", ["fast gcn", "gcn", "sage", "gin", "gat"])
+def test_both_evaluators_equal_a_full_forward_pass(kind: str, target: int) -> None:
+    backbone = random_gcn(np.random.default_rng(1), FEATURES, CLASSES) if kind == "fast gcn" else module(kind)
+    world = awkward_world(backbone)
+    agree(world, everything_near(target, world.pairs, 30, features=(0, 2, 3)))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_fast_evaluator_is_exact_on_random_graphs(seed: int) -> None:
+    world = random_world(seed, nodes=12)
+    rng = np.random.default_rng(seed)
+    for target in range(3):
+        for candidates in (
+            everything_near(target, world.pairs, 12, features=(0, 1, 2, 3)),
+            RULES["two-hop"].propose(world.context, target),
+        ):
+            agree(world, candidates, rng.choice(len(candidates), 100))
+
+
+@pytest.mark.parametrize("name", ["cora", "citeseer"])
+@pytest.mark.parametrize("rule", ["one-hop", "two-hop"])
+def test_the_fast_evaluator_is_exact_on_real_graphs(name: str, rule: str) -> None:
+    data = load_dataset(name)
+    context = data.paper_context()
+    world = World(context, load_pairs(name))
+    rng = np.random.default_rng(0)
+    degrees = [len(context.snapshot.neighbours(int(node))) for node in data.test]
+    for target in (int(data.test[np.argmax(degrees)]), *rng.choice(data.test, 3)):
+        candidates = RULES[rule].propose(context, int(target))
+        agree(world, candidates, rng.choice(len(candidates), 40))
+
+
+def load_pairs(name: str) -> NDArray[np.int64]:
+    with np.load(f"src/privcfs/embedded/{name}-edges.npz", allow_pickle=False) as arrays:
+        return arrays["edges"].astype(np.int64)
+
+
+@pytest.mark.parametrize("name", ["cora", "citeseer"])
+@pytest.mark.parametrize("kind", ["gcn", "sage", "gin", "gat"])
+def test_the_generic_evaluator_is_exact_on_real_graphs(name: str, kind: str) -> None:
+    data = load_dataset(name)
+    backbone = module(kind, data.features.shape[1], len(data.classes))
+    world = World(PublicContext(data.features, data.snapshot, backbone), load_pairs(name))
+    rng = np.random.default_rng(1)
+    candidates = RULES["edges-only"].propose(world.context, int(rng.choice(data.test)))
+    agree(world, candidates, rng.choice(len(candidates), min(4, len(candidates))))
+
+
+def test_both_evaluators_agree_on_one_gcn() -> None:
+    world = awkward_world(module("gcn"))
+    weights = world.context.backbone
+    assert isinstance(weights, TorchBackbone)
+    first, second = weights.module.first, weights.module.second
+    arrays = [tensor.detach().numpy() for tensor in (first.lin.weight.T, second.lin.weight.T, first.bias, second.bias)]
+    fast = World(PublicContext(world.context.features, world.context.snapshot.pairs, GCN(*arrays)), world.pairs)
+    candidates = everything_near(0, world.pairs, 30, features=(0, 1, 4))
+    slow_outcomes = evaluate(world.graph, world.context, candidates, Deadline(60))
+    fast_outcomes = evaluate(fast.graph, fast.context, candidates, Deadline(60))
+    assert np.abs(slow_outcomes.logits - fast_outcomes.logits).max() < 1e-5
+    assert (slow_outcomes.effective == fast_outcomes.effective).all()
+
+
+def test_deleting_an_absent_edge_and_adding_a_present_one_change_nothing() -> None:
+    world = random_world(3, nodes=10)
+    candidates = everything_near(0, world.pairs, 10, features=())
+    outcomes = evaluate(world.graph, world.context, candidates, Deadline(60))
+    idle = [row for row, count in enumerate(outcomes.effective) if count == 0]
+    assert len(idle) > 1
+    assert (outcomes.logits[idle] == outcomes.logits[0]).all()
+
+
+def test_every_shipped_backbone_has_an_evaluator() -> None:
+    assert set(EVALUATORS) == {GCN, TorchBackbone}
+
+
+def test_values_that_are_not_finite_end_the_evaluation() -> None:
+    world = random_world(0)
+    broken = GCN(np.full((6, 4), 3e38, np.float32), np.full((4, 3), 3e38, np.float32))
+    context = PublicContext(world.context.features, world.context.snapshot.pairs, broken)
+    candidates = RULES["one-hop"].propose(context, 0)
+    with np.errstate(all="ignore"), pytest.raises(ArithmeticError, match="not finite"):
+        evaluate(world.graph, context, candidates, Deadline(60))
+
+
+def test_a_backbone_needs_at_least_one_hop() -> None:
+    with pytest.raises(PrivcfsError, match="hops is 0"):
+        TorchBackbone(torch.nn.Linear(1, 1), hops=0, number_of_features=1, number_of_classes=1)

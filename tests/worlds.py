@@ -75,7 +75,7 @@ def everything_near(target: int, pairs: Pairs, nodes: int, features: tuple[int, 
         deletions,
         additions,
         features,
-        pair_sets=subsets(universe, 2) + ((0, 4, universe - 1),),
+        pair_sets=(*subsets(universe, 2), (0, 4, universe - 1)),
         feature_sets=subsets(len(features), 2),
     )
 
@@ -91,4 +91,5 @@ def slow_logits(world: World, target: int, intervention: Intervention) -> NDArra
     x = world.context.features.copy()
     row = slice(x.indptr[target], x.indptr[target + 1])
     x.data[row][np.isin(x.indices[row], intervention.mask)] = 0
-    return world.context.backbone.logits(x, carried_out(world.pairs, intervention))[target]
+    logits: NDArray[np.float64] = world.context.backbone.logits(x, carried_out(world.pairs, intervention))[target]
+    return logits

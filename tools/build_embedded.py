@@ -60,14 +60,16 @@ class Built:
 class ArraysOnly(pickle.Unpickler):
     """Planetoid's files are pickles: admit arrays, sparse matrices and dictionaries, and nothing that runs."""
 
-    ALLOWED = {
-        ("numpy", "ndarray"),
-        ("numpy", "dtype"),
-        ("numpy.core.multiarray", "_reconstruct"),
-        ("scipy.sparse.csr", "csr_matrix"),
-        ("collections", "defaultdict"),
-        ("__builtin__", "list"),
-    }
+    ALLOWED = frozenset(
+        {
+            ("numpy", "ndarray"),
+            ("numpy", "dtype"),
+            ("numpy.core.multiarray", "_reconstruct"),
+            ("scipy.sparse.csr", "csr_matrix"),
+            ("collections", "defaultdict"),
+            ("__builtin__", "list"),
+        }
+    )
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in self.ALLOWED:
@@ -121,7 +123,7 @@ def assemble(files: dict[str, bytes], stem: str) -> tuple[sp.csr_array, NDArray[
     return features, np.array(sorted(pairs), np.int64), np.sort(shuffled), planetoid(files, stem, "x").shape[0]
 
 
-def split(labels: NDArray[np.int64], training: int, test: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
+def split(training: int, test: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
     return {"train": np.arange(training), "validation": np.arange(training, training + 500), "test": test}
 
 
@@ -131,7 +133,7 @@ def citeseer(files: dict[str, bytes]) -> Built:
     labels = np.zeros(features.shape[0], np.int64)
     labels[: len(ally)] = ally.argmax(axis=1)
     labels[np.array(files[CITESEER + "test.index"].split(), np.int64)] = ty.argmax(axis=1)
-    return Built("citeseer", features, labels, edges, CITESEER_CLASSES, **split(labels, training, test))
+    return Built("citeseer", features, labels, edges, CITESEER_CLASSES, **split(training, test))
 
 
 def cora(files: dict[str, bytes]) -> Built:
@@ -149,7 +151,7 @@ def cora(files: dict[str, bytes]) -> Built:
         (label,) = label_of[words.tobytes()]
         labels.append(label)
     array = np.array(labels, np.int64)
-    return Built("cora", features, array, edges, CORA_CLASSES, **split(array, training, test))
+    return Built("cora", features, array, edges, CORA_CLASSES, **split(training, test))
 
 
 def snapshot(edges: NDArray[np.int64]) -> NDArray[np.int64]:

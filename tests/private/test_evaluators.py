@@ -1,3 +1,5 @@
+from importlib.resources import as_file, files
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -8,6 +10,7 @@ from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv
 from privcfs import GCN, PublicContext, TorchBackbone
 from privcfs.embedded import load_dataset
 from privcfs.errors import PrivcfsError
+from privcfs.files import open_arrays
 from privcfs.private.deadline import Deadline
 from privcfs.private.outcomes import EVALUATORS, evaluate
 from privcfs.public.candidates import RULES
@@ -90,8 +93,9 @@ def test_the_fast_evaluator_is_exact_on_real_graphs(name: str, rule: str) -> Non
 
 
 def load_pairs(name: str) -> NDArray[np.int64]:
-    with np.load(f"src/privcfs/embedded/{name}-edges.npz", allow_pickle=False) as arrays:
-        return arrays["edges"].astype(np.int64)
+    with as_file(files("privcfs.embedded") / f"{name}-edges.npz") as path, open_arrays(path) as arrays:
+        pairs: NDArray[np.int64] = arrays["edges"].astype(np.int64)
+    return pairs
 
 
 @pytest.mark.parametrize("name", ["cora", "citeseer"])
@@ -109,8 +113,8 @@ def test_both_evaluators_agree_on_one_gcn() -> None:
     world = awkward_world(module("gcn"))
     weights = world.context.backbone
     assert isinstance(weights, TorchBackbone)
-    first, second = weights.module.first, weights.module.second
-    arrays = [tensor.detach().numpy() for tensor in (first.lin.weight.T, second.lin.weight.T, first.bias, second.bias)]
+    state = {name: tensor.numpy() for name, tensor in weights.module.state_dict().items()}
+    arrays = (state["first.lin.weight"].T, state["second.lin.weight"].T, state["first.bias"], state["second.bias"])
     fast = World(PublicContext(world.context.features, world.context.snapshot.pairs, GCN(*arrays)), world.pairs)
     candidates = everything_near(0, world.pairs, 30, features=(0, 1, 4))
     slow_outcomes = evaluate(world.graph, world.context, candidates, Deadline(60))

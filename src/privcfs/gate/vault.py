@@ -114,6 +114,21 @@ class Vault:
         """The ledger's newest row, to be kept elsewhere."""
         return self._ledger.head()
 
+    def verify(self, release: Release) -> dict[str, bool]:
+        """What holds of a certificate: the ledger's chain was checked when the ledger was opened."""
+        stored = self._ledger.released(release.analyst, release.request_id)
+        return {
+            "the ledger holds this release, word for word": stored == release.to_json(),
+            "public context and method are this vault's": release.context_digest == self._digest,
+            "the intervention is on the public list": release.intervention in self.propose(release.target),
+            "the price is the one guaranteed": release.epsilon == release.guarantee.epsilon,
+        }
+
+    @property
+    def context(self) -> PublicContext:
+        """The public side."""
+        return self._context
+
     @property
     def digest(self) -> str:
         """Names the public context and method; stands on each release."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Bools = NDArray[np.bool_]
 Numbers = NDArray[np.int64]
-BATCH_BYTES = 64 * 2**20  # of copied features per batch
+BATCH_BYTES = 32 * 2**20  # of copied features per batch
 
 
 def evaluate_module(

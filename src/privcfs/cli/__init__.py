@@ -1,0 +1,18 @@
+"""privcfs: the verbs of owner and analyst on the command line."""
+
+import sys
+
+from privcfs.cli.commands import app
+from privcfs.cli.output import complain
+from privcfs.errors import PrivcfsError
+
+__all__ = ["app", "main"]
+
+
+def main() -> None:
+    """Runs one command; an expected error ends in one line and its own exit code."""
+    try:
+        app()
+    except PrivcfsError as error:
+        complain(error, as_json="--json" in sys.argv)
+        sys.exit(error.exit_code)

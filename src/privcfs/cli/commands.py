@@ -1,0 +1,196 @@
+"""The commands of `privcfs`."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import Progress
+
+import privcfs
+from privcfs.cli.demo import run_demo
+from privcfs.cli.output import balance_fields, console, emit, in_words, odds, release_fields, say
+from privcfs.cli.settings import load_settings, template
+from privcfs.embedded import NAMES
+from privcfs.errors import InputError, SettingsError, VerificationFailed
+from privcfs.gate.accounting import Limit
+from privcfs.gate.vault import OWNER
+from privcfs.public.epsilon import show
+from privcfs.public.release import Release
+
+app = typer.Typer(
+    help="Private counterfactual explanations for graph neural networks.\n\n"
+    "The owner writes a vault file (init) and watches the budget; an analyst asks (explain). "
+    "Try `privcfs demo` first.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+
+VaultOption = Annotated[Path, typer.Option("--vault", help="The owner's vault file.", show_default=True)]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of words.")]
+VAULT = Path("vault.toml")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        say(f"privcfs {privcfs.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it.")] = False,
+) -> None:
+    """Options that stand before a command."""
+
+
+@app.command()
+def demo(
+    dataset: Annotated[str, typer.Option(help=f"Embedded graph: {' or '.join(NAMES)}.")] = "cora",
+    target: Annotated[int | None, typer.Option(help="Node to explain; each graph has a default.")] = None,
+    epsilon: Annotated[str, typer.Option(help="Price of the release.")] = "1",
+    folder: Annotated[Path, typer.Option(help="Where ledger, certificate and page go.")] = Path("privcfs-demo"),
+    as_json: JsonOption = False,
+) -> None:
+    """Release one private counterfactual on embedded real data and show what it says, costs and hides."""
+    run_demo(dataset, target, epsilon, folder, as_json)
+
+
+@app.command()
+def init(
+    path: Annotated[Path, typer.Argument(help="Where to write the vault file.")] = VAULT,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file, and with it the graph id.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Write a commented vault file for your own graph."""
+    if path.exists() and not force:
+        raise SettingsError(f"{path} exists; its graph id ties a graph to its budget. Use --force to replace it.")
+    try:
+        path.write_text(template(), encoding="utf-8")
+    except OSError as error:
+        raise SettingsError(f"{path} cannot be written: {error.strerror}.") from None
+    if as_json:
+        emit({"written": str(path)})
+        return
+    say(f"Wrote {path}. Put your files where it says, then: privcfs explain NODE --epsilon 1 --vault {path}")
+
+
+@app.command()
+def explain(
+    targets: Annotated[list[str], typer.Argument(help="Nodes to explain, by number or public name.")],
+    epsilon: Annotated[str, typer.Option(help="Price of each release, such as 1 or 0.5.")],
+    vault: VaultOption = VAULT,
+    analyst: Annotated[str, typer.Option(help="Who asks: limits and request ids are per analyst.")] = OWNER,
+    request_id: Annotated[
+        str | None, typer.Option(help="Asking again with the same id returns the same release and pays nothing.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Pay for one private counterfactual per node and show it. With --json: one object per line."""
+    if request_id is not None and len(targets) > 1:
+        raise InputError("request-id names one release; ask for one target at a time, or leave it out.")
+    opened = load_settings(vault).vault()
+    context = opened.context
+    nodes = [context.node(target) for target in targets]
+    with Progress(console=console, transient=True, disable=as_json or len(nodes) < 3) as progress:
+        for node in progress.track(nodes, description="Releasing"):
+            release = opened.release(node, epsilon, analyst=analyst, request_id=request_id)
+            if as_json:
+                emit(release_fields(release, context))
+                continue
+            say(f"Node {context.label(node)}, epsilon {show(release.epsilon)}:")
+            for line in in_words(release.intervention, context):
+                say(f"  {line}")
+            say(f"  request id {release.request_id}")
+    if not as_json:
+        balance = opened.balance()
+        say(f"Guarantee of each release: {release.guarantee}.")
+        say(f"Budget: {show(balance.spent)} spent, {show(balance.left or balance.spent)} left.")
+
+
+@app.command()
+def budget(
+    vault: VaultOption = VAULT,
+    analyst: Annotated[str | None, typer.Option(help="Show one analyst's part.")] = None,
+    export_head: Annotated[Path | None, typer.Option(help="Write the ledger's newest row, to keep elsewhere.")] = None,
+    set_limit: Annotated[str | None, typer.Option(help="The owner's decision: change the total limit.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what is spent, held and left; check the ledger's chain on the way."""
+    settings = load_settings(vault)
+    ledger = settings.ledger_as_it_is() if set_limit else settings.ledger()
+    if set_limit:
+        each = ledger.limit.per_analyst
+        ledger.change_limit(Limit.of(set_limit, each))
+        say(f"Limit is now {set_limit}; write the same into {vault}.") if not as_json else None
+    if export_head:
+        export_head.write_text(ledger.head().to_json() + "\n", encoding="utf-8")
+    balance = ledger.balance(analyst)
+    if as_json:
+        emit({**balance_fields(balance), "analyst": analyst, "head": json.loads(ledger.head().to_json())})
+        return
+    whose = "all analysts" if analyst is None else analyst
+    say(f"Budget of {whose}: {show(balance.spent)} spent in {balance.releases} releases ({show(balance.held)} held)")
+    if balance.limit is not None and balance.left is not None:
+        say(f"Limit {show(balance.limit)}, left {show(balance.left)}: {int(balance.left)} more releases at epsilon 1.")
+    say(f"All of it together can move anyone's odds about the graph by a factor of at most {odds(balance.spent)}.")
+    say("Ledger: chain valid.")
+
+
+@app.command()
+def candidates(
+    target: Annotated[str, typer.Argument(help="Node, by number or public name.")],
+    vault: VaultOption = VAULT,
+    most: Annotated[int, typer.Option(help="How many to list; the size is always shown.", min=0)] = 10,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the public list that a release would be drawn from. Costs nothing and reads no edge."""
+    settings = load_settings(vault)
+    context = settings.context()
+    proposed = settings.method().candidates.propose(context, context.node(target))
+    listed = [proposed[position] for position in range(min(most, len(proposed)))]
+    if as_json:
+        emit(
+            {
+                "target": proposed.target,
+                "number": len(proposed),
+                "deletable": [list(pair) for pair in proposed.deletions],
+                "addable": [list(pair) for pair in proposed.additions],
+                "maskable": list(proposed.features),
+                "listed": [item.to_dict() for item in listed],
+            }
+        )
+        return
+    say(f"Node {context.label(proposed.target)}: {len(proposed):,} candidates, from public data alone.")
+    say(
+        f"At most {proposed.caps.pairs} of {len(proposed.deletions) + len(proposed.additions)} pairs with at most "
+        f"{proposed.caps.features} of {len(proposed.features)} features."
+    )
+    for item in listed:
+        say("  " + "; ".join(in_words(item, context) if item.size else ["no intervention"]))
+    if len(listed) < len(proposed):
+        say(f"  ... and {len(proposed) - len(listed):,} more (--most)")
+
+
+@app.command()
+def verify(
+    certificate: Annotated[Path, typer.Argument(help="JSON of one release, as `explain --json` prints it.")],
+    vault: VaultOption = VAULT,
+    as_json: JsonOption = False,
+) -> None:
+    """Check a release certificate against the ledger and the public context."""
+    try:
+        release = Release.from_json(certificate.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError):
+        raise InputError(f"certificate {certificate} cannot be read; give the JSON file of one release.") from None
+    opened = load_settings(vault).vault()
+    checks = opened.verify(release)
+    failed = [name for name, good in checks.items() if not good]
+    if as_json:
+        emit({"valid": not failed, "checks": checks})
+    else:
+        for name, good in checks.items():
+            say(f"{'yes' if good else 'NO '}  {name}")
+    if failed:
+        raise VerificationFailed(f"certificate is not valid: {'; '.join(failed)}: no.")

@@ -1,0 +1,143 @@
+"""`privcfs demo`: one release on embedded real data, told in words and as a page."""
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privcfs.cli.output import balance_fields, emit, in_words, odds, release_fields, say
+from privcfs.cli.page import Story, page
+from privcfs.embedded import Dataset, load_dataset
+from privcfs.errors import BudgetExhausted, SettingsError
+from privcfs.gate.vault import Method, Vault
+from privcfs.private.deadline import Deadline
+from privcfs.private.graph import PrivateGraph
+from privcfs.private.outcomes import evaluate
+from privcfs.private.outcomes.outcomes import Outcomes
+from privcfs.public.context import PublicContext
+from privcfs.public.epsilon import show
+from privcfs.public.release import Release
+
+LIMIT = "10"
+TARGETS = {"cora": 1869, "citeseer": 2488}
+METHOD = Method()
+WARNING = (
+    "SIMULATION. The citations play the secret; the public snapshot is half of them, drawn for this demo. A real vault "
+    "refuses such a snapshot: yours must have been public before, and independently of, the private edges."
+)
+
+
+def run_demo(name: str, target: int | None, epsilon: str, folder: Path, as_json: bool) -> None:
+    """Release, then tell the story; everything is written into `folder`."""
+    data = load_dataset(name)
+    graph, context = data.private_graph(), data.context()
+    node = context.node(TARGETS[name] if target is None else target)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SettingsError(
+            f"folder {folder} cannot be made: {error.strerror}; choose another with --folder."
+        ) from None
+    vault = Vault(graph, context, ledger=f"sqlite:///{folder / f'{name}.db'}", limit=LIMIT, simulation=True)
+    try:
+        release = vault.release(node, epsilon)
+    except BudgetExhausted as error:
+        raise BudgetExhausted(f"{error} That is the point of a limit; delete {folder} to start over.") from None
+    story = _story(data, release, context, vault, behind_the_curtain(graph, context, release))
+    auc = (1 + METHOD.mechanism.advantage(release.epsilon)) / 2
+    html, certificate = folder / "release.html", folder / "release.json"
+    html.write_text(page(story, release, context, vault.balance(), auc), encoding="utf-8")
+    certificate.write_text(json.dumps(release_fields(release, context), indent=2) + "\n", encoding="utf-8")
+    if as_json:
+        emit(
+            {"release": release_fields(release, context), "budget": balance_fields(vault.balance()), "page": str(html)}
+        )
+    else:
+        _tell(story, html, certificate)
+
+
+def _story(data: Dataset, release: Release, context: PublicContext, vault: Vault, curtain: dict[str, Any]) -> Story:
+    balance = vault.balance()
+    left = balance.left or Fraction(0)
+    price, factor = show(release.epsilon), odds(release.epsilon)
+    advantage = METHOD.mechanism.advantage(release.epsilon)
+    return Story(
+        title=f"What small change would flip the decision on paper {context.label(release.target)}?",
+        lead=f"{data.name.capitalize()}: {context.number_of_nodes:,} papers, "
+        f"{len(context.snapshot.pairs):,} public pairs, and secret citations. One private answer at epsilon {price}.",
+        warning=WARNING,
+        released=in_words(release.intervention, context),
+        cost=[
+            f"Epsilon {price}, written to the ledger before any secret edge was read.",
+            f"{show(balance.spent)} of {LIMIT} spent, {show(left)} left: "
+            f"{int(left / release.epsilon)} more at this price.",
+            f"Drawn from {len(vault.propose(release.target)):,} candidates that public data alone decides.",
+        ],
+        can=[
+            f"Odds about any edge, any node's edges or the whole graph move by a factor of at most {factor}.",
+            f"The best possible attack beats a coin by at most {advantage:.3f} (true minus false positives); "
+            f"its AUC is at most {(1 + advantage) / 2:.3f}.",
+        ],
+        cannot=[
+            "Beyond those odds, nothing about the secret edges. In particular, the release does not tell:",
+            "whether a pair it names is an edge: deleting an absent edge is allowed and changes nothing;",
+            "whether the change flips the decision, what the model decided, or how close the call was;",
+            "more when asked again: every answer is paid for, and the limit ends it.",
+        ],
+        curtain=_curtain_words(curtain, price),
+    )
+
+
+def behind_the_curtain(graph: PrivateGraph, context: PublicContext, release: Release) -> dict[str, Any]:
+    """What only the owner could compute, and the honest zero: the best guess from public data alone."""
+    candidates = METHOD.candidates.propose(context, release.target)
+    outcomes = evaluate(graph, context, candidates, Deadline(METHOD.evaluation_seconds))
+    snapshot = PrivateGraph.from_edges(context.snapshot.pairs, number_of_nodes=context.number_of_nodes)
+    guess = int(np.argmax(_utilities(evaluate(snapshot, context, candidates, Deadline(METHOD.evaluation_seconds)))))
+    flips = outcomes.flips().ravel()
+    probabilities = METHOD.mechanism.probabilities(METHOD.utility.score(outcomes), release.epsilon)
+    return {
+        "release_flips": bool(flips[list(candidates).index(release.intervention)]),
+        "chance": float(probabilities @ flips),
+        "guess": in_words(candidates[guess], context),
+        "guess_flips": bool(flips[guess]),
+        "ceiling": bool(flips.any()),
+    }
+
+
+def _utilities(outcomes: Outcomes) -> NDArray[np.int64]:
+    return METHOD.utility.score(outcomes).unseal()
+
+
+def _curtain_words(curtain: dict[str, Any], price: str) -> list[str]:
+    possible = "some candidate flips" if curtain["ceiling"] else "no candidate flips"
+    verb = "flips" if curtain["release_flips"] else "does not flip"
+    zero = "flips" if curtain["guess_flips"] else "does not flip"
+    return [
+        "We can look only because these citations are public after all; an analyst never sees this part.",
+        f"This release {verb} the decision; a release at epsilon {price} does so with probability "
+        f"{curtain['chance']:.3f} for this paper ({possible}).",
+        "The honest zero: the best guess from public data alone, at epsilon 0, is to "
+        f"{' and '.join(curtain['guess'])}. It {zero} the decision.",
+    ]
+
+
+def _tell(story: Story, html: Path, certificate: Path) -> None:
+    say(story.title)
+    say(story.lead)
+    say()
+    say(story.warning)
+    for heading, lines in (
+        ("Released", story.released),
+        ("Cost", story.cost),
+        ("An outsider can conclude", story.can),
+        ("An outsider cannot conclude", story.cannot),
+        ("Behind the curtain", story.curtain),
+    ):
+        say(f"\n{heading}")
+        for line in lines:
+            say(f"  - {line}")
+    say(f"\nPicture: {html}\nCertificate: {certificate}")

@@ -1,0 +1,69 @@
+"""How the command line speaks: words for people, one JSON object for programs."""
+
+import json
+import math
+import sys
+from fractions import Fraction
+from typing import Any
+
+from rich.console import Console
+
+from privcfs.errors import PrivcfsError
+from privcfs.gate.accounting import Balance
+from privcfs.public.context import PublicContext
+from privcfs.public.epsilon import show
+from privcfs.public.interventions import Intervention
+from privcfs.public.release import Release
+
+console = Console(highlight=False, soft_wrap=True)
+
+
+def say(text: str = "") -> None:
+    """A line for people."""
+    console.print(text, markup=False)
+
+
+def emit(value: Any) -> None:
+    """A JSON object for programs, on one line."""
+    sys.stdout.write(json.dumps(value, sort_keys=True) + "\n")
+
+
+def complain(error: PrivcfsError, as_json: bool) -> None:
+    """An expected error on standard error."""
+    text = json.dumps({"error": type(error).__name__, "message": str(error)}) if as_json else f"Error: {error}"
+    sys.stderr.write(text + "\n")
+
+
+def release_fields(release: Release, context: PublicContext) -> dict[str, Any]:
+    """The certificate, with public names beside node numbers where nodes have names."""
+    fields = release.to_dict()
+    if context.node_ids is not None:
+        pairs = release.intervention.delete + release.intervention.add
+        nodes = sorted({release.target, *(node for pair in pairs for node in pair)})
+        fields["labels"] = {str(node): context.label(node) for node in nodes}
+    return fields
+
+
+def balance_fields(balance: Balance) -> dict[str, Any]:
+    """A budget as JSON shows it."""
+    return {
+        "limit": None if balance.limit is None else show(balance.limit),
+        "spent": show(balance.spent),
+        "held": show(balance.held),
+        "left": None if balance.left is None else show(balance.left),
+        "releases": balance.releases,
+    }
+
+
+def in_words(intervention: Intervention, context: PublicContext) -> list[str]:
+    """One line per element."""
+    lines = [f"delete the pair {context.label(u)} - {context.label(w)}" for u, w in intervention.delete]
+    lines += [f"add the pair {context.label(u)} - {context.label(w)}" for u, w in intervention.add]
+    lines += [f"mask feature {feature}" for feature in intervention.mask]
+    return lines or ["no intervention (this does not mean that none exists)"]
+
+
+def odds(epsilon: Fraction) -> str:
+    """The factor by which a release can move anyone's odds about the graph."""
+    factor = math.exp(epsilon)
+    return f"{factor:,.2f}" if factor < 1000 else f"{factor:,.0f}"

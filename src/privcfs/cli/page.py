@@ -1,0 +1,132 @@
+"""A release as one self-contained HTML page: a picture, what it cost, what it hides. Uses public values only."""
+
+import json
+import math
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from privcfs.gate.accounting import Balance
+from privcfs.public.context import PublicContext
+from privcfs.public.epsilon import show
+from privcfs.public.release import Release
+
+STYLE = """
+:root { color-scheme: light; --ink: #1b2430; --soft: #5b6673; --line: #c9d1d9; --paper: #ffffff; --wash: #f4f6f8;
+  --cut: #b3261e; --own: #0b5cad; }
+* { box-sizing: border-box; }
+body { margin: 0; background: var(--wash); color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
+main { max-width: 62rem; margin: 0 auto; padding: 1.5rem 1rem 3rem; }
+h1 { font-size: 1.6rem; margin: 0 0 .25rem; } h2 { font-size: 1.05rem; margin: 0 0 .5rem; }
+.lead { color: var(--soft); margin: 0 0 1.25rem; }
+.grid { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(18rem, 1fr)); }
+section { background: var(--paper); border: 1px solid var(--line); border-radius: .5rem; padding: 1rem 1.25rem; }
+.wide { grid-column: 1 / -1; }
+.warn { border-left: .35rem solid var(--cut); }
+ul { margin: .25rem 0; padding-left: 1.2rem; } li { margin: .2rem 0; }
+svg { width: 100%; height: auto; display: block; } svg text { font: 13px system-ui, sans-serif; fill: var(--ink); }
+pre { overflow-x: auto; font-size: .8rem; background: var(--wash); padding: .75rem; border-radius: .4rem; }
+figcaption, .small { color: var(--soft); font-size: .9rem; } figure { margin: 0; }
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """The words around a release."""
+
+    title: str
+    lead: str
+    warning: str
+    released: list[str]
+    cost: list[str]
+    can: list[str]
+    cannot: list[str]
+    curtain: list[str]
+
+
+def page(story: Story, release: Release, context: PublicContext, balance: Balance, auc: float) -> str:
+    """The whole page."""
+    certificate = escape(json.dumps(release.to_dict(), indent=2))
+    return f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{escape(story.title)}</title><style>{STYLE}</style></head><body><main>
+<h1>{escape(story.title)}</h1><p class="lead">{escape(story.lead)}</p>
+<div class="grid">
+<section class="wide warn"><p>{escape(story.warning)}</p></section>
+<section><h2>What was released</h2>{_list(story.released)}<figure>{neighbourhood(release, context)}
+<figcaption>Node {escape(context.label(release.target))} and its pairs in the public snapshot. Dashed red: named by the
+release. Whether a pair is a real edge is secret, here as everywhere.</figcaption></figure></section>
+<section><h2>What it cost, and what is left</h2>{_meter(balance)}{_list(story.cost)}
+<h2>The best possible attacker</h2>{_gauge(auc)}</section>
+<section><h2>What an outsider can conclude</h2>{_list(story.can)}</section>
+<section><h2>What an outsider cannot conclude</h2>{_list(story.cannot)}</section>
+<section class="wide"><h2>Behind the curtain</h2>{_list(story.curtain)}</section>
+<section class="wide"><details><summary>Certificate (JSON)</summary><pre>{certificate}</pre></details></section>
+</div></main></body></html>
+"""
+
+
+def neighbourhood(release: Release, context: PublicContext) -> str:
+    """The target, its snapshot neighbours and the released changes, as SVG."""
+    named = {node for pair in release.intervention.delete + release.intervention.add for node in pair}
+    others = sorted({*context.snapshot.neighbours(release.target), *named} - {release.target})
+    place: dict[int, tuple[float, float]] = {release.target: (210.0, 150.0)}
+    for position, node in enumerate(others):
+        angle = 2 * math.pi * position / max(len(others), 1) - math.pi / 2
+        place[node] = (210 + 150 * math.cos(angle), 150 + 110 * math.sin(angle))
+    public = {(min(release.target, node), max(release.target, node)) for node in others} - set(release.intervention.add)
+    lines = [_line(place, pair, "#8a94a0", "") for pair in sorted(public - set(release.intervention.delete))]
+    lines += [_line(place, pair, "#b3261e", "7 5") for pair in release.intervention.delete]
+    lines += [_line(place, pair, "#0b5cad", "2 4") for pair in release.intervention.add]
+    nodes = [_node(context.label(node), *place[node], node == release.target) for node in place]
+    masks = ", ".join(str(feature) for feature in release.intervention.mask)
+    note = f'<text x="8" y="296">masked features of the target: {masks}</text>' if masks else ""
+    return f'<svg viewBox="0 0 420 304" role="img" aria-label="{escape(str(release.intervention))}">' + "".join(
+        [*lines, *nodes, note, "</svg>"]
+    )
+
+
+def _line(place: dict[int, tuple[float, float]], pair: tuple[int, int], colour: str, dashes: str) -> str:
+    (x1, y1), (x2, y2) = place[pair[0]], place[pair[1]]
+    width = 3 if dashes else 1.5
+    return (
+        f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}" '
+        f'stroke-width="{width}" stroke-dasharray="{dashes}"/>'
+    )
+
+
+def _node(label: str, x: float, y: float, is_target: bool) -> str:
+    colour, radius = ("#0b5cad", 24) if is_target else ("#ffffff", 19)
+    ink = "#ffffff" if is_target else "#1b2430"
+    return (
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{colour}" stroke="#1b2430"/>'
+        f'<text x="{x:.1f}" y="{y + 4:.1f}" text-anchor="middle" style="fill:{ink}">{escape(label[:8])}</text>'
+    )
+
+
+def _meter(balance: Balance) -> str:
+    limit = balance.limit or balance.spent
+    width = 400 * float(balance.spent / limit)
+    return (
+        f'<svg viewBox="0 0 420 52" role="img" aria-label="{show(balance.spent)} of {show(limit)} spent">'
+        '<rect x="10" y="8" width="400" height="16" rx="4" fill="#e3e8ed"/>'
+        f'<rect x="10" y="8" width="{width:.1f}" height="16" rx="4" fill="#0b5cad"/>'
+        f'<text x="10" y="44">{show(balance.spent)} spent</text>'
+        f'<text x="410" y="44" text-anchor="end">{show(limit - balance.spent)} of {show(limit)} left</text></svg>'
+    )
+
+
+def _gauge(auc: float) -> str:
+    x = 10 + 800 * (auc - 0.5)
+    return (
+        f'<svg viewBox="0 0 420 70" role="img" aria-label="attack AUC at most {auc:.3f}">'
+        '<rect x="10" y="24" width="400" height="10" rx="4" fill="#e3e8ed"/>'
+        f'<rect x="10" y="24" width="{x - 10:.1f}" height="10" rx="4" fill="#b3261e"/>'
+        f'<line x1="{x:.1f}" x2="{x:.1f}" y1="18" y2="40" stroke="#1b2430" stroke-width="2"/>'
+        f'<text x="{min(max(x, 70), 350):.1f}" y="13" text-anchor="middle">AUC at most {auc:.3f}</text>'
+        '<text x="10" y="58">0.5: blind guess</text><text x="410" y="58" text-anchor="end">1: certainty</text></svg>'
+    )
+
+
+def _list(items: list[Any]) -> str:
+    return "<ul>" + "".join(f"<li>{escape(str(item))}</li>" for item in items) + "</ul>"

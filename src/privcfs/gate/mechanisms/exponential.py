@@ -43,24 +43,24 @@ class Exponential(Mechanism):
         return int(np.flatnonzero(values == level)[inside])
 
     def probabilities(self, scores: Scores, epsilon: Fraction) -> NDArray[np.float64]:
-        values, grid = scores.unseal(), scores.grid
-        shares = np.array([float(share) for share in self._shares(values, grid, epsilon)])
-        return shares[np.searchsorted(grid.levels, values)]
+        weights, total = self._weights(scores, epsilon)
+        shares = np.array([weight / total for weight in weights])
+        return shares[np.searchsorted(scores.grid.levels, scores.unseal())]
 
     def exact_probabilities(self, scores: Scores, epsilon: Fraction) -> list[Fraction]:
-        values, grid = scores.unseal(), scores.grid
-        shares = self._shares(values, grid, epsilon)
-        return [shares[position] for position in np.searchsorted(grid.levels, values)]
+        weights, total = self._weights(scores, epsilon)
+        shares = [Fraction(weight, total) for weight in weights]
+        return [shares[position] for position in np.searchsorted(scores.grid.levels, scores.unseal())]
 
     def advantage(self, epsilon: Fraction) -> float:
         """Log-ratios of one release lie in an interval of length epsilon, which allows tanh(epsilon / 4) at most."""
         return tanh(epsilon / 4)
 
-    def _shares(self, values: NDArray[np.int64], grid: Grid, epsilon: Fraction) -> list[Fraction]:
-        """The probability of one candidate at each level."""
-        weights = level_weights(grid, epsilon)
-        total = sum(int(count) * weight for count, weight in zip(_counts(values, grid), weights, strict=True))
-        return [Fraction(weight, total) for weight in weights]
+    def _weights(self, scores: Scores, epsilon: Fraction) -> tuple[tuple[int, ...], int]:
+        """The weight of one candidate at each level, and the sum over all candidates."""
+        weights = level_weights(scores.grid, epsilon)
+        counts = _counts(scores.unseal(), scores.grid)
+        return weights, sum(int(count) * weight for count, weight in zip(counts, weights, strict=True))
 
 
 @lru_cache(maxsize=64)

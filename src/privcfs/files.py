@@ -5,6 +5,7 @@ they are raised before a vault serves.
 """
 
 import csv
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from privcfs.errors import MissingDependency, OwnerError
 if TYPE_CHECKING:
     from numpy.lib.npyio import NpzFile
 
+WHOLE = re.compile(r"-?[0-9]{1,18}")
 HEADERS = {("source", "target"), ("src", "dst"), ("from", "to"), ("u", "v"), ("node1", "node2")}
 Fault = type[OwnerError]
 
@@ -31,8 +33,12 @@ class Nodes:
     numbers: Mapping[str, int] | None = None
 
     def number(self, text: str) -> int:
-        """The node that `text` names; KeyError or ValueError where there is none."""
-        return int(text) if self.numbers is None else self.numbers[text]
+        """The node that `text` names; KeyError where there is none."""
+        if self.numbers is not None:
+            return self.numbers[text]
+        if not WHOLE.fullmatch(text):
+            raise KeyError(text)
+        return int(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +49,7 @@ class EdgeListReader:
     fault: Fault
     nodes: Nodes
     simplify: bool = False
+    may_simplify: bool = False
 
     def read(self, source: str | Path | ArrayLike) -> NDArray[np.int64]:
         """Sorted unique pairs (u < w) of an undirected simple graph from a file or an (m, 2) array."""
@@ -64,7 +71,9 @@ class EdgeListReader:
         return np.unique(both, axis=0).reshape(-1, 2)
 
     def _refuse_loops_and_repeats(self, rows: NDArray[np.int64]) -> None:
-        remedy = "remove it, or pass simplify=True to drop self-loops and merge repeats"
+        remedy = "remove it" + (
+            ", or pass simplify=True to drop self-loops and merge repeats" if self.may_simplify else ""
+        )
         loops = np.flatnonzero(rows[:, 0] == rows[:, 1])
         if loops.size:
             self._refuse(f"joins node {int(rows[loops[0], 0])} to itself", remedy)
@@ -78,12 +87,15 @@ class EdgeListReader:
         raise self.fault(f"{self.argument} {what}; {remedy}.")
 
     def _array(self, source: ArrayLike) -> NDArray[np.int64]:
-        array = np.asarray(source)
+        try:
+            array = np.asarray(source)
+        except ValueError:
+            self._refuse("has rows of different lengths", "give two node numbers per row")
         if array.size == 0:
             return np.empty((0, 2), np.int64)
         if array.ndim != 2 or array.shape[1] != 2:
             self._refuse(f"has shape {array.shape}", "give one row of two node numbers per pair")
-        if not np.issubdtype(array.dtype, np.integer):
+        if not np.issubdtype(array.dtype, np.integer) or array.dtype == np.uint64:
             self._refuse(f"holds {array.dtype} values", "give whole node numbers")
         return array.astype(np.int64)
 
@@ -99,7 +111,7 @@ class EdgeListReader:
             self._refuse(f"line {line} has {len(cells)} columns", "write source,target or source,target,weight")
         try:
             pair = self.nodes.number(cells[0]), self.nodes.number(cells[1])
-        except (KeyError, ValueError):
+        except KeyError:
             self._refuse(
                 f"line {line} names an unknown node in {','.join(cells[:2])!r}",
                 "use node numbers or names of node_ids; a header must read source,target",
@@ -135,11 +147,18 @@ def read_features(source: str | Path | ArrayLike | sp.sparray | sp.spmatrix, fau
     """A finite float32 matrix, one row per node, from .csv, .npy, .npz (SciPy sparse) or an array."""
     raw = _load_features(Path(source), fault) if isinstance(source, str | Path) else source
     if not sp.issparse(raw):
-        dense = np.asarray(raw)
+        try:
+            dense = np.asarray(raw)
+        except ValueError:
+            raise fault("features has rows of different lengths; give one row of numbers per node.") from None
         if dense.ndim != 2 or not (np.issubdtype(dense.dtype, np.number) or dense.dtype == np.bool_):
             raise fault(f"features has shape {dense.shape} and type {dense.dtype}; give one row of numbers per node.")
         raw = dense
-    matrix = sp.csr_array(raw, dtype=np.float32)
+    try:
+        sp.csr_array(raw).check_format(full_check=True)
+        matrix = sp.csr_array(raw, dtype=np.float32)
+    except (ValueError, TypeError) as error:
+        raise fault(f"features is not a valid table of numbers ({error}); write it again.") from None
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     if not np.isfinite(matrix.data).all():
@@ -152,7 +171,12 @@ def read_node_ids(source: str | Path | Sequence[str], fault: Fault) -> tuple[str
     """Names of the nodes in order: a sequence, or a file with one name per line."""
     if isinstance(source, str | Path):
         source = _text(Path(source), "node_ids", fault).splitlines()
-    names = tuple(str(name).strip() for name in source)
+    try:
+        names = tuple(str(name).strip() for name in source)
+    except TypeError:
+        raise fault("node_ids must be a list of names or a file with one name per line.") from None
+    if not all(name.isprintable() and name for name in names):
+        raise fault("node_ids has an empty or unprintable name; give every node a plain name.")
     if len(set(names)) < len(names):
         repeated = next(name for i, name in enumerate(names) if name in names[:i])
         raise fault(f"node_ids names {repeated!r} twice; every node needs a name of its own.")
@@ -160,7 +184,7 @@ def read_node_ids(source: str | Path | Sequence[str], fault: Fault) -> tuple[str
 
 
 def _load_features(path: Path, fault: Fault) -> Any:
-    readers: dict[str, Callable[[Path], Any]] = {".npy": _npy, ".npz": _sparse_npz, ".csv": _number_table}
+    readers: dict[str, Callable[[Path], Any]] = {".npy": _npy, ".npz": sp.load_npz, ".csv": _number_table}
     if path.suffix not in readers:
         raise fault(f"features {path.name} has an unknown ending; use .csv, .npy or .npz (scipy.sparse.save_npz).")
     try:
@@ -174,11 +198,6 @@ def _load_features(path: Path, fault: Fault) -> Any:
 def _npy(path: Path) -> NDArray[Any]:
     array: NDArray[Any] = np.load(path, allow_pickle=False)
     return array
-
-
-def _sparse_npz(path: Path) -> sp.csr_array:
-    with open_arrays(path) as arrays:
-        return sp.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=tuple(arrays["shape"]))
 
 
 def _number_table(path: Path) -> NDArray[np.float64]:
@@ -210,8 +229,8 @@ def _text(path: Path, argument: str, fault: Fault) -> str:
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise fault(f"{argument} file {path} does not exist; check the path.") from None
-    except (OSError, UnicodeDecodeError):
-        raise fault(f"{argument} file {path.name} is not readable UTF-8 text; is it the right file?") from None
+    except (OSError, ValueError):
+        raise fault(f"{argument} file {path.name!r} is not readable UTF-8 text; is it the right file?") from None
 
 
 def _csv_rows(path: Path, argument: str, fault: Fault) -> Iterator[tuple[int, list[str]]]:

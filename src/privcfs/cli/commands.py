@@ -106,7 +106,7 @@ def explain(
     if not as_json:
         balance = opened.balance()
         say(f"Guarantee of each release: {release.guarantee}.")
-        say(f"Budget: {show(balance.spent)} spent, {show(balance.left or balance.spent)} left.")
+        say(f"Budget: {show(balance.spent)} spent, {show(balance.left)} left.") if balance.left is not None else None
 
 
 @app.command()

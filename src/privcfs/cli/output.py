@@ -65,5 +65,7 @@ def in_words(intervention: Intervention, context: PublicContext) -> list[str]:
 
 def odds(epsilon: Fraction) -> str:
     """The factor by which a release can move anyone's odds about the graph."""
+    if epsilon > 20:
+        return f"e^{show(epsilon)}"
     factor = math.exp(epsilon)
     return f"{factor:,.2f}" if factor < 1000 else f"{factor:,.0f}"

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import final
 
 from privcfs.errors import BadEpsilon, BudgetExhausted, SettingsError
-from privcfs.public.epsilon import Price, parse_decimal, show
+from privcfs.public.epsilon import MOST, NANO, Price, parse_decimal, show
 
 
 @final
@@ -31,9 +31,16 @@ class Limit:
             each = None if per_analyst is None else parse_decimal(per_analyst, "limit per analyst")
         except BadEpsilon as error:
             raise SettingsError(str(error)) from None
-        if whole <= 0 or (each is not None and not 0 < each <= whole):
-            raise SettingsError("limits must be above 0, and the limit per analyst at most the total limit.")
         return cls(whole, each)
+
+    def __post_init__(self) -> None:
+        for value in (self.total, self.per_analyst):
+            if value is not None and not (
+                isinstance(value, Fraction) and 0 < value <= MOST and not NANO % value.denominator
+            ):
+                raise SettingsError("limits must be decimals above 0 with at most nine places; use Limit.of('10').")
+        if self.per_analyst is not None and self.per_analyst > self.total:
+            raise SettingsError("limit per analyst must be at most the total limit.")
 
     def check(self, price: Fraction, spent: Fraction, spent_by_analyst: Fraction) -> None:
         """Refuses a price that passes the total limit or, after that, the analyst's own."""

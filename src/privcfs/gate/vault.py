@@ -10,10 +10,13 @@ Check: tests/claims/test_whole_release.py::test_the_release_is_private_for_edges
 
 import hashlib
 import secrets
+import warnings
 from dataclasses import dataclass
 from typing import final
 
-from privcfs.errors import InputError, SettingsError, SimulatedSnapshot
+import numpy as np
+
+from privcfs.errors import BackboneError, InputError, SettingsError, SimulatedSnapshot
 from privcfs.gate.accounting import Balance, Limit
 from privcfs.gate.ledger import open_ledger
 from privcfs.gate.ledger.ledger import Head, Ledger, Request
@@ -33,6 +36,7 @@ from privcfs.public.epsilon import Price, parse_epsilon
 from privcfs.public.release import ADJACENCY, Guarantee, Release
 
 OWNER = "owner"
+MOST_LEVELS = 20_000
 
 
 @final
@@ -67,6 +71,7 @@ class Vault:
         if isinstance(ledger, Ledger) and limit is not None:
             raise SettingsError("limit belongs to an open ledger already; pass a ledger or a limit, not both.")
         self._graph, self._context, self._method = graph, context, method or Method()
+        _rehearse(context, self._method)
         self._digest = hashlib.sha256(f"{context.digest}\n{self._method!r}".encode()).hexdigest()
         cap = limit if isinstance(limit, Limit) or limit is None else Limit.of(limit)
         self._ledger = ledger if isinstance(ledger, Ledger) else open_ledger(ledger, cap)
@@ -94,9 +99,10 @@ class Vault:
             ADJACENCY,
         )
         candidates = self._method.candidates.propose(self._context, node)
+        fallback = self._method.utility.failed(candidates)
         stored = self._ledger.charge(request)
         if stored is None:
-            scores = self._score(candidates)
+            scores = self._score(candidates, fallback)
             drawn = self._method.mechanism.draw(scores, price, self._randomness)
             release = self._certify(request, candidates, drawn)
             stored = self._ledger.finish(request, release.to_json())
@@ -139,17 +145,19 @@ class Vault:
         """Evaluations of this process that failed. For the owner's eyes: whether one fails can depend on edges."""
         return tuple(self._failures)
 
-    def _score(self, candidates: Candidates) -> Scores:
-        """Sealed scores; a failed evaluation gets the public ones, since a visible failure would be a release."""
+    def _score(self, candidates: Candidates, fallback: Scores) -> Scores:
+        """Sealed scores. A failed evaluation gets the public ones: a visible failure or warning would be a release."""
         try:
-            deadline = Deadline(self._method.evaluation_seconds)
-            outcomes = evaluate(self._graph, self._context, candidates, deadline)
-            scores = self._method.utility.score(outcomes)
-            deadline.check()
-            return scores
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                deadline = Deadline(self._method.evaluation_seconds)
+                outcomes = evaluate(self._graph, self._context, candidates, deadline)
+                scores = self._method.utility.score(outcomes)
+                deadline.check()
+                return scores
         except Exception as error:
             self._failures.append(f"target {candidates.target}: {type(error).__name__}: {error}")
-            return self._method.utility.failed(candidates)
+            return fallback
 
     def _certify(self, request: Request, candidates: Candidates, drawn: int) -> Release:
         return Release(
@@ -175,6 +183,20 @@ def _refuse_mismatch(graph: PrivateGraph, context: PublicContext, simulation: bo
             "snapshot was drawn from private edges for an experiment and protects nobody; give a snapshot that was "
             "public beforehand. Experiments say simulation=True."
         )
+
+
+def _rehearse(context: PublicContext, method: Method) -> None:
+    """Finds faults of model and method on public data, before they could cost budget."""
+    highest = method.utility.grid(method.candidates.caps).levels[-1]
+    if highest > MOST_LEVELS:
+        raise SettingsError(f"utility weights need {highest} steps; choose simpler fractions (at most {MOST_LEVELS}).")
+    snapshot = PrivateGraph.from_edges(context.snapshot.pairs, number_of_nodes=context.number_of_nodes)
+    nothing = Candidates(0, method.candidates.caps)
+    try:
+        method.utility.score(evaluate(snapshot, context, nothing, Deadline(600)))
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise BackboneError(f"backbone cannot be evaluated on the public snapshot ({reason}); check it.") from error
 
 
 def _name(text: str, argument: str) -> str:

@@ -84,7 +84,7 @@ class PrivateGraph(Sealed):
     @classmethod
     def from_pyg(cls, data: Any, *, number_of_nodes: int) -> "PrivateGraph":
         """From a PyTorch Geometric `Data`: its edge_index, either direction counts."""
-        edge_index = np.asarray(data.edge_index)
+        edge_index = np.asarray(getattr(data, "edge_index", None))
         if edge_index.ndim != 2 or edge_index.shape[0] != 2:
             raise GraphError(f"edges.edge_index has shape {edge_index.shape}; it must be (2, number of edges).")
         return cls._read(edge_index.T, Nodes(_count(number_of_nodes)), simplify=False)
@@ -97,13 +97,13 @@ class PrivateGraph(Sealed):
         nodes = _nodes(number_of_nodes, node_ids)
         try:
             rows = [[nodes.number(str(u)), nodes.number(str(w))] for u, w in graph.edges()]
-        except (KeyError, ValueError):
+        except KeyError:
             raise GraphError("edges names a node that is neither a number nor in node_ids; pass node_ids.") from None
         return cls._read(np.array(rows, np.int64).reshape(-1, 2), nodes, simplify=False)
 
     @classmethod
     def _read(cls, source: Path | ArrayLike, nodes: Nodes, simplify: bool) -> "PrivateGraph":
-        return cls(EdgeListReader("edges", GraphError, nodes, simplify).read(source), nodes.count)
+        return cls(EdgeListReader("edges", GraphError, nodes, simplify, may_simplify=True).read(source), nodes.count)
 
     def bind(self, graph_id: str) -> None:
         """Ties this graph to one budget; a second budget for the same graph would double what may be learned."""

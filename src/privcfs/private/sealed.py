@@ -36,6 +36,9 @@ class Sealed:
     def __reduce_ex__(self, _protocol: object) -> NoReturn:
         self._refuse("pickled or copied")
 
+    def __getstate__(self) -> NoReturn:
+        self._refuse("pickled or copied")
+
     def __copy__(self) -> NoReturn:
         self._refuse("copied")
 

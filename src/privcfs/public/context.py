@@ -1,6 +1,7 @@
 """Everything an outsider may know before a release: features, snapshot, frozen backbone, assumptions."""
 
 import hashlib
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from privcfs.errors import ContextError, UnknownNode
 from privcfs.files import EdgeListReader, Nodes, gather, read_features, read_node_ids
 from privcfs.public.assumptions import DEFAULT, Assumption
 from privcfs.public.backbones.backbone import Backbone
+
+DIGITS = re.compile(r"[0-9]{1,18}")
 
 
 class PublicContext:
@@ -36,6 +39,8 @@ class PublicContext:
         node_ids: str | Path | Sequence[str] | None = None,
         assumptions: Iterable[Assumption] = DEFAULT,
     ) -> None:
+        if not isinstance(backbone, Backbone):
+            raise ContextError(f"backbone is a {type(backbone).__name__}; load it with privcfs.load_backbone first.")
         self.features = read_features(features, ContextError)
         self.backbone = backbone
         if self.features.shape[1] != backbone.number_of_features:
@@ -59,8 +64,8 @@ class PublicContext:
         """The node that an analyst names, by number or by public name."""
         if isinstance(target, str) and self.node_ids is not None and target in (self.nodes.numbers or {}):
             return self.nodes.number(target)
-        text = str(target)
-        if not isinstance(target, bool) and text.isascii() and text.isdigit() and int(text) < self.number_of_nodes:
+        text = target if isinstance(target, str) else str(target) if abs(target) < 10**18 else "a huge number"
+        if not isinstance(target, bool) and DIGITS.fullmatch(text) and int(text) < self.number_of_nodes:
             return int(text)
         known = f"a number from 0 to {self.number_of_nodes - 1}" + (" or a name of node_ids" if self.node_ids else "")
         raise UnknownNode(f"target {text[:80]!r} is not a node; give {known}.")

@@ -91,7 +91,7 @@ class Release:
                 analyst=str(fields["analyst"]),
                 request_id=str(fields["request_id"]),
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
             raise InputError(
                 f"release is not a certificate of privcfs ({error!r}); give the JSON of one release."
             ) from None

@@ -3,7 +3,8 @@
 Zone: gate
 Claim: as ledger.py; a commit is on disk before `charge` returns, also after a power cut.
 Why: synchronous=FULL syncs the log at each commit; BEGIN IMMEDIATE makes check and insert one step for all processes;
-    triggers refuse updates and deletions; `verify` recomputes everything when the file is opened.
+    no connection is ever open across a fork, which SQLite's locks would not survive; triggers refuse updates and
+    deletions; `verify` recomputes everything when the file is opened.
 Check: tests/contracts/test_ledgers.py::test_processes_that_race_and_die_never_pass_the_limit
 """
 
@@ -18,7 +19,9 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from threading import RLock
+from time import monotonic, sleep
 from typing import Any, NoReturn, final
+from weakref import WeakSet
 
 from privcfs.errors import (
     LedgerCorrupt,
@@ -65,8 +68,10 @@ class SqliteLedger(Ledger):
         patience: float = 10,
     ) -> None:
         self._path, self._patience, self._guard = Path(path), patience, RLock()
-        self._process = os.getpid()
         self._connection: sqlite3.Connection | None = None
+        if str(path) == ":memory:" or "\0" in str(path):
+            raise SettingsError("ledger must be a file on disk; write sqlite:///budget.db.")
+        OPEN_LEDGERS.add(self)
         if limit is None and not self._path.exists():
             raise LedgerError(f"ledger {self._path} does not exist; give a limit to make one.")
         with self._writing() as connection:
@@ -97,7 +102,7 @@ class SqliteLedger(Ledger):
             return _body(connection, RELEASED, request.analyst, request.request_id)
 
     def finish(self, request: Request, release: str) -> str:
-        with self._writing() as connection:
+        with self._writing(f"it is paid: ask again with request id {request.request_id}") as connection:
             stored = _body(connection, RELEASED, request.analyst, request.request_id)
             if stored is None:
                 _append(connection, RELEASED, request.analyst, request.request_id, 0, release)
@@ -129,8 +134,11 @@ class SqliteLedger(Ledger):
 
     def verify(self, known: Head | None = None) -> None:
         with self._reading() as connection:
-            digests = _replay(connection)
-            graph_id = str(_opening(connection)["graph_id"])
+            try:
+                digests = _replay(connection)
+                graph_id = str(_opening(connection)["graph_id"])
+            except (TypeError, ValueError, KeyError):
+                raise LedgerCorrupt("a ledger row was altered; restore the newest copy.") from None
         if known is None:
             return
         if known.graph_id != graph_id:
@@ -176,16 +184,27 @@ class SqliteLedger(Ledger):
                 "or change the limit on purpose: privcfs budget --set-limit."
             )
 
+    def before_fork(self) -> None:
+        """Waits for this process's own work, then closes the connection; the next use opens a new one."""
+        self._guard.acquire()
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def after_fork(self) -> None:
+        """Lets parent and child go on."""
+        self._guard.release()
+
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
         with self._guard:
             try:
                 yield self._connect()
             except sqlite3.Error as error:
-                self._explain(error)
+                self._explain(error, "try again")
 
     @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
+    def _writing(self, when_locked: str = "nothing was charged, try again") -> Iterator[sqlite3.Connection]:
         with self._guard:
             try:
                 connection = self._connect()
@@ -197,29 +216,56 @@ class SqliteLedger(Ledger):
                     if connection.in_transaction:
                         connection.execute("ROLLBACK")
             except sqlite3.Error as error:
-                self._explain(error)
+                self._explain(error, when_locked)
 
     def _connect(self) -> sqlite3.Connection:
-        """This process's connection: one must never cross a fork."""
-        if self._connection is None or self._process != os.getpid():
+        if self._connection is None:
             connection = sqlite3.connect(
                 self._path, timeout=self._patience, isolation_level=None, check_same_thread=False
             )
-            connection.execute("PRAGMA journal_mode = WAL")
+            _use_write_ahead_log(connection, self._patience)
             connection.execute("PRAGMA synchronous = FULL")
-            self._process, self._connection = os.getpid(), connection
-            return connection
+            self._connection = connection
         return self._connection
 
-    def _explain(self, error: sqlite3.Error) -> NoReturn:
+    def _explain(self, error: sqlite3.Error, when_locked: str) -> NoReturn:
         text, name = str(error), self._path.name
         if "locked" in text or "busy" in text:
-            raise LedgerLocked(f"ledger {name} is in use by another program; nothing was charged, try again.") from None
+            raise LedgerLocked(f"ledger {name} is in use by another program; {when_locked}.") from None
         if "readonly" in text:
             raise LedgerReadOnly(f"ledger {name} cannot be written; check permissions and free space.") from None
         if "unable to open" in text:
             raise LedgerError(f"ledger {self._path} cannot be opened; does its folder exist?") from None
         raise LedgerCorrupt(f"ledger {name} is damaged ({text}); restore the newest copy.") from None
+
+
+OPEN_LEDGERS: WeakSet[SqliteLedger] = WeakSet()
+
+
+def _before_fork() -> None:
+    for ledger in OPEN_LEDGERS:
+        ledger.before_fork()
+
+
+def _after_fork() -> None:
+    for ledger in OPEN_LEDGERS:
+        ledger.after_fork()
+
+
+os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
+
+
+def _use_write_ahead_log(connection: sqlite3.Connection, patience: float) -> None:
+    """Switches the file over; SQLite does not wait by itself while another process does the same."""
+    end = monotonic() + patience
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or monotonic() > end:
+                raise
+            sleep(0.01)
 
 
 def _append(connection: sqlite3.Connection, kind: str, analyst: str, request_id: str, cost: int, body: str) -> None:

@@ -25,7 +25,7 @@ from privcfs.public.context import PublicContext
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float32]
 Numbers = NDArray[np.int64]
-CHUNK = 8  # hidden rows at a time: their values for all masks stay in the processor's cache
+CHUNK = 4  # hidden rows at a time: their values for all masks stay in the processor's cache
 
 
 def evaluate_gcn(graph: PrivateGraph, context: PublicContext, candidates: Candidates, deadline: Deadline) -> Outcomes:
@@ -39,9 +39,11 @@ def evaluate_gcn(graph: PrivateGraph, context: PublicContext, candidates: Candid
     rows, table = _distinct_rows(states)
     gains, slopes = _pre_activations(rows, states, graph, context, backbone)
     inputs = _masked_inputs(context, backbone, candidates)
-    readouts = _readouts(gains / -slopes[:, None], inputs, backbone, deadline)
+    highest = inputs.max(axis=1)
+    peaks = np.maximum(gains + slopes[:, None] * highest, 0)
+    readouts = _readouts(peaks / -slopes[:, None], inputs - highest[:, None], backbone, deadline)
     logits = ((table * slopes) @ readouts.reshape(len(readouts), -1)).reshape(len(table), *readouts.shape[1:])
-    logits += (table @ (gains @ backbone.second) + backbone.second_bias)[:, :, None]
+    logits += (table @ (peaks @ backbone.second) + backbone.second_bias)[:, :, None]
     return Outcomes(candidates, logits, chosen.sum(axis=1))
 
 
@@ -165,7 +167,8 @@ def _masked_inputs(context: PublicContext, backbone: GCN, candidates: Candidates
 def _readouts(floors: Floats, inputs: Floats, backbone: GCN, deadline: Deadline) -> Floats:
     """Class scores of max(input, floor) for each hidden row under every mask: (rows, classes, masks).
 
-    With a slope above 0, relu(gain + slope x input) is slope x max(input, -gain / slope) + gain: one pass, not three.
+    With a slope above 0 and a highest input of 0, relu(peak + slope x input) is slope x max(input, -peak / slope) +
+    peak: one pass, not three. A unit that is dead under every mask has peak 0 and adds nothing, exactly.
     """
     hidden, masks = inputs.shape
     readouts = np.empty((len(floors), backbone.number_of_classes, masks), np.float32)

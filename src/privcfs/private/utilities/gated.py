@@ -2,9 +2,10 @@
 
 Zone: private
 Claim: flipping candidates score flip + size + plausibility terms, the empty set scores the size weight, the rest 0;
-    on any two graphs one candidate's scores differ by at most flip + size (1 - 1/k_max) + plausibility.
-Why: the empty set never flips, so its score is constant; any other candidate has at least one element, so its largest
-    score has a size term of at most size (1 - 1/k_max), and its smallest score is 0.
+    on any two graphs one candidate's scores differ by at most flip + size (1 - 1/k_max) + plausibility, or by the
+    size weight where that is more.
+Why: the empty set never flips, so it scores the size weight, or 0 after a failed evaluation; any other candidate has
+    at least one element, so its size term is at most size (1 - 1/k_max), and its smallest score is 0.
 Check: tests/contracts/test_utilities.py::test_no_pair_of_graphs_on_five_nodes_moves_a_score_by_more_than_the_span
 """
 
@@ -31,7 +32,7 @@ class Gated(Utility):
         w, unit = self.weights, self.weights.denominator(caps)
         flips = {w.flip + w.size_term(caps, size) + w.plausibility * share for size, share in w.shapes(caps)}
         levels = {0, int(unit * w.size)} | {int(unit * value) for value in flips}
-        return Grid(unit, tuple(sorted(levels)), int(unit * max(flips, default=0)))
+        return Grid(unit, tuple(sorted(levels)), int(unit * max(flips | {w.size})) if caps.largest else 0)
 
     def score(self, outcomes: Outcomes) -> Scores:
         grid = self.grid(outcomes.candidates.caps)

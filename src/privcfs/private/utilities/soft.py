@@ -2,10 +2,12 @@
 
 Zone: private
 Claim: a candidate scores flip x credit + size term + plausibility term, the empty set among them; credit is 1 for a
-    flip, otherwise the share of the original margin that is gone, rounded down to tenths, from 0 to 9/10. The margin
-    is the probability of the originally predicted class minus that of its best rival. The empty set has credit 0 and
-    counts as plausible. One candidate's scores on any two graphs differ by at most flip + plausibility.
-Why: the size term is public and the same on every graph; the other two terms lie between 0 and their weights.
+    flip, otherwise the share of the original margin that is gone, rounded down to tenths, from 0 to 9/10, and 0 where
+    the original margin is 0. The margin is the probability of the originally predicted class minus that of its best
+    rival. The empty set has credit 0 and counts as plausible. One candidate's scores on any two graphs differ by at
+    most flip + plausibility.
+Why: the size term is public and the same on every graph, after a failed evaluation too; the other two terms lie
+    between 0 and their weights.
 Check: tests/contracts/test_utilities.py::test_no_pair_of_graphs_on_five_nodes_moves_a_score_by_more_than_the_span
 """
 
@@ -35,6 +37,7 @@ class Soft(Utility):
     def grid(self, caps: Caps) -> Grid:
         w, unit = self.weights, self.weights.denominator(caps, GRAIN)
         fixed = {(w.size_term(caps, size), share) for size, share in w.shapes(caps)} | {(w.size, Fraction(1))}
+        fixed |= {(size, Fraction(0)) for size, _ in fixed}
         levels = {
             int(unit * (w.flip * credit / GRAIN + size + w.plausibility * share))
             for size, share in fixed
@@ -57,7 +60,8 @@ class Soft(Utility):
 def _credit(outcomes: Outcomes) -> NDArray[np.int64]:
     """Tenths of the margin that are gone; all ten only for a flip."""
     margins = outcomes.margins()
-    gone = 1 - margins / max(margins[0, 0], np.finfo(np.float64).tiny)
+    before = margins[0, 0]
+    gone = 1 - margins / before if before > 0 else np.zeros_like(margins)
     tenths: NDArray[np.int64] = np.clip(np.floor(gone * GRAIN), 0, GRAIN - 1).astype(np.int64)
     tenths[outcomes.flips()] = GRAIN
     tenths[0, 0] = 0

@@ -21,8 +21,10 @@ def load_backbone(path: str | Path) -> GCN:
         tensors = load_file(path)
     except FileNotFoundError:
         raise BackboneError(f"backbone file {path} does not exist; check the path.") from None
-    except (SafetensorError, OSError, ValueError):
-        raise BackboneError(f"backbone file {path.name} is not a complete safetensors file; export it again.") from None
+    except (SafetensorError, OSError, ValueError, TypeError):
+        raise BackboneError(
+            f"backbone file {path.name} is not a complete safetensors file of float32 weights; export it again."
+        ) from None
     return _from_tensors(tensors, path.name)
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import final
 
+from privcfs.errors import SettingsError
 from privcfs.public.candidates.candidates import CandidateRule, Candidates, Caps, subsets
 from privcfs.public.candidates.pairs import OneHop, PairUniverse
 from privcfs.public.candidates.top_influence import TopInfluence
@@ -18,6 +19,10 @@ class Product(CandidateRule):
     features: TopInfluence = TopInfluence()
     most_pairs: int = 2
     most_features: int = 3
+
+    def __post_init__(self) -> None:
+        if self.most_pairs < 0 or self.most_features < 0:
+            raise SettingsError("most_pairs and most_features must not be negative.")
 
     @property
     def caps(self) -> Caps:

@@ -1,0 +1,273 @@
+import json
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from privcfs import Assumption, Intervention, Limit, Method, PrivateGraph, PublicContext, Release, Vault, open_ledger
+from privcfs.errors import (
+    BadEpsilon,
+    BudgetExhausted,
+    GraphError,
+    InputError,
+    PrivcfsError,
+    RequestConflict,
+    SettingsError,
+    SimulatedSnapshot,
+    UnknownNode,
+)
+from privcfs.gate import vault as vault_module
+from privcfs.gate.mechanisms import MECHANISMS
+from privcfs.private.utilities import UTILITIES
+from privcfs.public.assumptions import SIMULATED
+from privcfs.public.candidates import RULES
+from tests.worlds import World, random_world
+
+NODES = 8
+
+
+@pytest.fixture
+def world() -> World:
+    return random_world(4)
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'budget.db'}"
+
+
+def test_a_release_is_drawn_from_the_public_list_and_paid(world: World, url: str) -> None:
+    vault = Vault(world.graph, world.context, ledger=url, limit="3")
+    release = vault.release(target=0, epsilon="1")
+    assert release.intervention in set(vault.propose(0))
+    assert release.epsilon == 1
+    assert release.guarantee.range == Fraction(24, 25)
+    assert release.assumptions == tuple(sorted(item.name for item in world.context.assumptions))
+    assert vault.balance().left == 2
+    assert Release.from_json(release.to_json()) == release
+
+
+def test_a_release_has_no_private_field(world: World, url: str) -> None:
+    release = Vault(world.graph, world.context, ledger=url, limit="3").release(0, "1")
+    assert set(json.loads(release.to_json())) == {
+        "format",
+        "target",
+        "intervention",
+        "epsilon",
+        "mechanism",
+        "guarantee",
+        "context_digest",
+        "assumptions",
+        "analyst",
+        "request_id",
+    }
+
+
+def test_the_same_request_returns_the_same_release_and_pays_once(world: World, url: str) -> None:
+    vault = Vault(world.graph, world.context, ledger=url, limit="2")
+    first = vault.release(0, "1", request_id="r")
+    assert all(vault.release(0, "1", request_id="r") == first for _ in range(20))
+    assert vault.balance().spent == 1
+    with pytest.raises(RequestConflict, match="other parameters"):
+        vault.release(1, "1", request_id="r")
+
+
+def test_a_crash_after_the_charge_resumes_without_paying_again(
+    world: World, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault = Vault(world.graph, world.context, ledger=url, limit="2")
+    with monkeypatch.context() as patch:
+        patch.setattr(vault_module, "evaluate", raising(KeyboardInterrupt()))
+        with pytest.raises(KeyboardInterrupt):
+            vault.release(0, "1", request_id="r")
+    assert vault.balance().held == 1
+    release = vault.release(0, "1", request_id="r")
+    assert (vault.balance().spent, vault.balance().held) == (1, 0)
+    assert vault.release(0, "1", request_id="r") == release
+
+
+def raising(error: BaseException) -> Callable[..., Any]:
+    def fail(*_: object) -> None:
+        raise error
+
+    return fail
+
+
+@pytest.mark.parametrize("error", [MemoryError("boom"), ArithmeticError("boom"), RuntimeError("boom")], ids=repr)
+def test_a_failed_evaluation_is_drawn_from_as_usual(
+    world: World, url: str, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    vault = Vault(world.graph, world.context, ledger=url, limit="100")
+    monkeypatch.setattr(vault_module, "evaluate", raising(error))
+    drawn = {vault.release(0, "1").intervention for _ in range(30)}
+    assert len(drawn) > 5, "an even draw over the support"
+    assert vault.balance().spent == 30
+    assert len(vault.failures) == 30
+    assert "boom" in vault.failures[0]
+
+
+def test_an_overrunning_evaluation_is_drawn_from_as_usual(world: World, url: str) -> None:
+    vault = Vault(world.graph, world.context, ledger=url, limit="9", method=Method(evaluation_seconds=-1))
+    assert vault.release(0, "1").intervention in set(vault.propose(0))
+    assert "Overrun" in vault.failures[0]
+
+
+def test_nothing_private_is_read_before_the_charge_is_durable(
+    world: World, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault = Vault(world.graph, world.context, ledger=url, limit="9")
+    seen: list[Fraction] = []
+    honest = vault_module.evaluate
+
+    def watching(*arguments: Any) -> Any:
+        seen.append(open_ledger(url).balance().held)
+        return honest(*arguments)
+
+    monkeypatch.setattr(vault_module, "evaluate", watching)
+    vault.release(0, "1")
+    assert seen == [1]
+
+
+def test_a_refused_request_reads_nothing_and_pays_nothing(
+    world: World, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault = Vault(world.graph, world.context, ledger=url, limit="1")
+    monkeypatch.setattr(vault_module, "evaluate", raising(AssertionError("read the graph")))
+    head = vault.head()
+    attempts: list[tuple[Callable[[], object], type[PrivcfsError], str]] = [
+        (lambda: vault.release(99, "1"), UnknownNode, "target '99' is not a node; give a number from 0 to 7"),
+        (lambda: vault.release(-1, "1"), UnknownNode, "target '-1' is not a node"),
+        (lambda: vault.release("x", "1"), UnknownNode, "target 'x' is not a node"),
+        (lambda: vault.release(True, "1"), UnknownNode, "target 'True' is not a node"),
+        (lambda: vault.release(0, "0"), BadEpsilon, "epsilon is 0; it must lie above 0"),
+        (lambda: vault.release(0, "-1"), BadEpsilon, "epsilon is '-1'; write a decimal such as"),
+        (lambda: vault.release(0, "nan"), BadEpsilon, "epsilon is 'nan'"),
+        (lambda: vault.release(0, "1e3"), BadEpsilon, "epsilon is '1e3'"),
+        (lambda: vault.release(0, "1000"), BadEpsilon, "epsilon is 1000; it must lie above 0 and at most at 64"),
+        (lambda: vault.release(0, "9" * 400), BadEpsilon, "write a decimal such as"),
+        (lambda: vault.release(0, 10**5000), BadEpsilon, r"epsilon must be a decimal from 0 to 10\*\*12"),
+        (lambda: vault.release(0, Decimal("1E+999999")), BadEpsilon, "epsilon must be a decimal"),
+        (lambda: vault.release(0, Decimal("NaN")), BadEpsilon, "epsilon must be a decimal"),
+        (lambda: vault.release(0, Fraction(1, 3)), BadEpsilon, "epsilon must be a decimal"),
+        (lambda: vault.release(0, "٣"), BadEpsilon, "epsilon is '٣'"),
+        (lambda: vault.release(10**5000, "1"), UnknownNode, "target 'a huge number' is not a node"),
+        (lambda: vault.release("9" * 5000, "1"), UnknownNode, "is not a node"),
+        (lambda: vault.release(0, 0.5), BadEpsilon, "epsilon is a float; write it as text"),  # type: ignore[arg-type]
+        (lambda: vault.release(0, None), BadEpsilon, "epsilon is a NoneType"),  # type: ignore[arg-type]
+        (lambda: vault.release(0, "1", analyst=""), InputError, "analyst must be printable text"),
+        (lambda: vault.release(0, "1", request_id="a\nb"), InputError, "request_id must be printable text"),
+        (lambda: vault.release(0, "1.000000001"), BudgetExhausted, "Nothing was charged; ask for less"),
+    ]
+    for attempt, kind, message in attempts:
+        with pytest.raises(kind, match=message):
+            attempt()
+    assert vault.head() == head
+
+
+def test_a_private_loner_and_an_empty_graph_release_as_usual(world: World, tmp_path: Path) -> None:
+    for number, pairs in enumerate(([], [(1, 2), (2, 3)])):
+        graph = PrivateGraph.from_edges(pairs, number_of_nodes=NODES)
+        vault = Vault(graph, world.context, ledger=f"sqlite:///{tmp_path / str(number)}.db", limit="9")
+        assert vault.release(0, "1").target == 0
+        assert vault.failures == ()
+
+
+def test_a_simulated_snapshot_never_reaches_a_real_release(world: World, url: str) -> None:
+    simulated = PublicContext(
+        world.context.features, world.context.snapshot.pairs, world.context.backbone, assumptions=SIMULATED
+    )
+    with pytest.raises(SimulatedSnapshot, match="drawn from private edges for an experiment and protects nobody"):
+        Vault(world.graph, simulated, ledger=url, limit="1")
+    release = Vault(world.graph, simulated, ledger=url, limit="1", simulation=True).release(0, "1")
+    assert Assumption.SNAPSHOT_SIMULATED.name in release.assumptions
+
+
+def test_limits_per_analyst_and_in_all(world: World, url: str) -> None:
+    vault = Vault(world.graph, world.context, ledger=url, limit=Limit.of("2.5", "1"))
+    vault.release(0, "1", analyst="ann")
+    vault.release(0, "1", analyst="bob")
+    with pytest.raises(BudgetExhausted, match="analyst's limit 1"):
+        vault.release(0, "0.5", analyst="ann")
+    with pytest.raises(BudgetExhausted, match=r"total limit 2\.5"):
+        vault.release(0, "1", analyst="cid")
+    assert vault.release(0, "0.5", analyst="cid").analyst == "cid"
+
+
+def test_graph_and_context_must_have_the_same_nodes(world: World, url: str) -> None:
+    with pytest.raises(SettingsError, match="number_of_nodes is 9, but features has 8 rows; match them"):
+        Vault(PrivateGraph.from_edges([], number_of_nodes=9), world.context, ledger=url, limit="1")
+
+
+def test_one_graph_cannot_spend_from_two_ledgers(world: World, tmp_path: Path) -> None:
+    graph = world.graph
+    Vault(graph, world.context, ledger=f"sqlite:///{tmp_path / 'a.db'}", limit="1")
+    with pytest.raises(GraphError, match="one private graph has one budget"):
+        Vault(graph, world.context, ledger=f"sqlite:///{tmp_path / 'b.db'}", limit="1")
+
+
+def test_an_open_ledger_has_its_own_limit(world: World, url: str) -> None:
+    ledger = open_ledger(url, Limit.of("1"))
+    with pytest.raises(SettingsError, match="pass a ledger or a limit, not both"):
+        Vault(world.graph, world.context, ledger=ledger, limit="1")
+    assert Vault(world.graph, world.context, ledger=ledger).balance().limit == 1
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("utility", UTILITIES)
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_every_method_releases(world: World, url: str, rule: str, utility: str, mechanism: str) -> None:
+    method = Method(RULES[rule], UTILITIES[utility], MECHANISMS[mechanism])
+    vault = Vault(world.graph, world.context, ledger=url, limit="9", method=method)
+    release = vault.release(0, "2")
+    assert release.intervention in set(vault.propose(0))
+    assert vault.failures == ()
+
+
+def test_the_digest_names_context_and_method(world: World, tmp_path: Path) -> None:
+    def digest(number: int, context: PublicContext, method: Method) -> str:
+        graph = PrivateGraph.from_edges([], number_of_nodes=NODES)
+        return Vault(graph, context, ledger=f"sqlite:///{tmp_path / str(number)}.db", limit="1", method=method).digest
+
+    other = PublicContext(world.context.features, [(0, 1)], world.context.backbone)
+    soft = Method(utility=UTILITIES["soft"])
+    digests = [
+        digest(0, world.context, Method()),
+        digest(1, world.context, Method()),
+        digest(2, other, Method()),
+        digest(3, world.context, soft),
+    ]
+    assert digests[0] == digests[1]
+    assert len(set(digests)) == 3
+
+
+def test_verify_finds_what_was_altered(world: World, url: str) -> None:
+    vault = Vault(world.graph, world.context, ledger=url, limit="9")
+    release = vault.release(0, "1", request_id="r")
+    assert all(vault.verify(release).values())
+    fields = json.loads(release.to_json())
+    fields["intervention"] = Intervention(delete=((5, 6),), mask=(1,)).to_dict()
+    forged = vault.verify(Release.from_json(json.dumps(fields)))
+    assert [name for name, good in forged.items() if not good] == [
+        "the ledger holds this release, word for word",
+        "the intervention is on the public list",
+    ]
+
+
+def test_the_release_distribution_is_the_stated_one(world: World, tmp_path: Path) -> None:
+    """End to end: what leaves the vault follows the law that the owner can inspect."""
+    from scipy.stats import chisquare
+
+    from privcfs.lab import inspect
+
+    method = Method(candidates=RULES["edges-only"])
+    vault = Vault(world.graph, world.context, ledger=f"sqlite:///{tmp_path / 'x.db'}", limit="100000", method=method)
+    inspection = inspect(world.graph, world.context, 0, method)
+    position = {item: number for number, item in enumerate(inspection.candidates)}
+    counts = np.zeros(len(position))
+    for _ in range(1500):
+        counts[position[vault.release(0, "4").intervention]] += 1
+    assert chisquare(counts, inspection.probabilities("4") * counts.sum()).pvalue > 1e-6

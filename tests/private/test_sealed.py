@@ -1,0 +1,38 @@
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+from privcfs.errors import SealedError
+from privcfs.private.deadline import Deadline
+from privcfs.private.outcomes import evaluate
+from privcfs.private.sealed import Sealed
+from privcfs.private.utilities.gated import Gated
+from privcfs.public.candidates import RULES
+from tests.worlds import random_world
+
+
+def sealed_values() -> list[Sealed]:
+    world = random_world(0)
+    outcomes = evaluate(world.graph, world.context, RULES["one-hop"].propose(world.context, 0), Deadline(60))
+    return [world.graph, outcomes, Gated().score(outcomes)]
+
+
+@pytest.mark.parametrize("value", sealed_values(), ids=lambda value: type(value).__name__)
+def test_a_sealed_value_shows_nothing(value: Sealed) -> None:
+    name = type(value).__name__
+    assert repr(value) == str(value) == f"{value}" == f"{value!s:>3}" == f"<{name}: sealed>"
+    for attempt in (
+        lambda: value == value,
+        lambda: value != value,
+        lambda: hash(value),
+        lambda: pickle.dumps(value),
+        lambda: copy.copy(value),
+        lambda: copy.deepcopy(value),
+    ):
+        with pytest.raises(SealedError, match=f"a {name} is private"):
+            attempt()
+    for attempt in (lambda: vars(value), lambda: len(value), lambda: list(value), lambda: np.asarray(value, float)):  # type: ignore[arg-type, call-overload]
+        with pytest.raises(TypeError):
+            attempt()

@@ -156,7 +156,7 @@ def read_features(source: str | Path | ArrayLike | sp.sparray | sp.spmatrix, fau
         raw = dense
     try:
         sp.csr_array(raw).check_format(full_check=True)
-        matrix = sp.csr_array(raw, dtype=np.float32)
+        matrix = sp.csr_array(raw, dtype=np.float32, copy=True)
     except (ValueError, TypeError) as error:
         raise fault(f"features is not a valid table of numbers ({error}); write it again.") from None
     matrix.sum_duplicates()
@@ -184,7 +184,7 @@ def read_node_ids(source: str | Path | Sequence[str], fault: Fault) -> tuple[str
 
 
 def _load_features(path: Path, fault: Fault) -> Any:
-    readers: dict[str, Callable[[Path], Any]] = {".npy": _npy, ".npz": sp.load_npz, ".csv": _number_table}
+    readers: dict[str, Callable[[Path], Any]] = {".npy": _npy, ".npz": _sparse_npz, ".csv": _number_table}
     if path.suffix not in readers:
         raise fault(f"features {path.name} has an unknown ending; use .csv, .npy or .npz (scipy.sparse.save_npz).")
     try:
@@ -198,6 +198,11 @@ def _load_features(path: Path, fault: Fault) -> Any:
 def _npy(path: Path) -> NDArray[Any]:
     array: NDArray[Any] = np.load(path, allow_pickle=False)
     return array
+
+
+def _sparse_npz(path: Path) -> Any:
+    with path.open("rb") as file:
+        return sp.load_npz(file)
 
 
 def _number_table(path: Path) -> NDArray[np.float64]:

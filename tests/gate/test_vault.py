@@ -22,6 +22,7 @@ from privcfs.errors import (
 )
 from privcfs.gate import vault as vault_module
 from privcfs.gate.mechanisms import MECHANISMS
+from privcfs.private.outcomes import evaluate
 from privcfs.private.utilities import UTILITIES
 from privcfs.public.assumptions import SIMULATED
 from privcfs.public.candidates import RULES
@@ -86,7 +87,8 @@ def test_a_crash_after_the_charge_resumes_without_paying_again(
             vault.release(0, "1", request_id="r")
     assert vault.balance().held == 1
     release = vault.release(0, "1", request_id="r")
-    assert (vault.balance().spent, vault.balance().held) == (1, 0)
+    assert vault.balance().spent == 1
+    assert vault.balance().held == 0
     assert vault.release(0, "1", request_id="r") == release
 
 
@@ -121,7 +123,7 @@ def test_nothing_private_is_read_before_the_charge_is_durable(
 ) -> None:
     vault = Vault(world.graph, world.context, ledger=url, limit="9")
     seen: list[Fraction] = []
-    honest = vault_module.evaluate
+    honest = evaluate
 
     def watching(*arguments: Any) -> Any:
         seen.append(open_ledger(url).balance().held)

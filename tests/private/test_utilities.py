@@ -36,7 +36,7 @@ def test_weights_must_be_exact_and_sum_to_one() -> None:
     assert Weights(third, third, third).denominator(DEFAULT) == 30
     for wrong in ((third, third, Fraction(1, 2)), (Fraction(2), Fraction(-1), Fraction(0)), (0.7, 0.2, 0.1)):
         with pytest.raises(SettingsError, match="three non-negative fractions that sum to 1"):
-            Weights(*wrong)  # type: ignore[arg-type]
+            Weights(*wrong)
 
 
 @pytest.mark.parametrize(

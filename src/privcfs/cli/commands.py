@@ -10,7 +10,7 @@ from rich.progress import Progress
 import privcfs
 from privcfs.cli.demo import run_demo
 from privcfs.cli.output import balance_fields, console, emit, in_words, odds, release_fields, say
-from privcfs.cli.settings import load_settings, template
+from privcfs.cli.settings import load_settings, template, write_head
 from privcfs.embedded import NAMES
 from privcfs.errors import InputError, SettingsError, VerificationFailed
 from privcfs.gate.accounting import Limit
@@ -90,12 +90,14 @@ def explain(
     """Pay for one private counterfactual per node and show it. With --json: one object per line."""
     if request_id is not None and len(targets) > 1:
         raise InputError("request-id names one release; ask for one target at a time, or leave it out.")
-    opened = load_settings(vault).vault()
+    settings = load_settings(vault)
+    opened = settings.vault()
     context = opened.context
     nodes = [context.node(target) for target in targets]
     with Progress(console=console, transient=True, disable=as_json or len(nodes) < 3) as progress:
         for node in progress.track(nodes, description="Releasing"):
             release = opened.release(node, epsilon, analyst=analyst, request_id=request_id)
+            settings.remember(opened.head())
             if as_json:
                 emit(release_fields(release, context))
                 continue
@@ -106,7 +108,8 @@ def explain(
     if not as_json:
         balance = opened.balance()
         say(f"Guarantee of each release: {release.guarantee}.")
-        say(f"Budget: {show(balance.spent)} spent, {show(balance.left)} left.") if balance.left is not None else None
+        left = "" if balance.left is None else f", {show(balance.left)} left"
+        say(f"Budget: {show(balance.spent)} spent{left}.")
 
 
 @app.command()
@@ -119,13 +122,15 @@ def budget(
 ) -> None:
     """Show what is spent, held and left; check the ledger's chain on the way."""
     settings = load_settings(vault)
-    ledger = settings.ledger_as_it_is() if set_limit else settings.ledger()
-    if set_limit:
-        each = ledger.limit.per_analyst
-        ledger.change_limit(Limit.of(set_limit, each))
-        say(f"Limit is now {set_limit}; write the same into {vault}.") if not as_json else None
-    if export_head:
-        export_head.write_text(ledger.head().to_json() + "\n", encoding="utf-8")
+    changing = set_limit is not None or export_head is not None
+    ledger = settings.ledger_as_it_is() if changing else settings.ledger()
+    if set_limit is not None:
+        ledger.change_limit(Limit.of(set_limit, ledger.limit.per_analyst))
+        settings.remember(ledger.head())
+        if not as_json:
+            say(f"Limit is now {set_limit}; write the same into {vault}.")
+    if export_head is not None:
+        write_head(export_head, ledger.head())
     balance = ledger.balance(analyst)
     if as_json:
         emit({**balance_fields(balance), "analyst": analyst, "head": json.loads(ledger.head().to_json())})

@@ -4,7 +4,7 @@ import secrets
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, final
+from typing import Any, final
 
 from privcfs.errors import SettingsError
 from privcfs.gate.accounting import Limit
@@ -39,7 +39,7 @@ backbone = "gcn.safetensors"     # a frozen two-layer GCN (ours, or a PyTorch Ge
 ledger = "sqlite:///budget.db"
 limit = "10"                     # epsilon for all releases together
 # limit_per_analyst = "2"
-# head = "head.json"             # kept elsewhere by `privcfs budget --export-head`: refuses a rolled-back ledger
+head = "head.json"               # the ledger's newest row, kept up to date: a lost or rolled-back ledger is refused
 
 [method]
 candidates = "one-hop"           # {rules}
@@ -52,7 +52,6 @@ KEYS = {
     "budget": {"ledger", "limit", "limit_per_analyst", "head"},
     "method": {"candidates", "utility", "mechanism"},
 }
-Choice = TypeVar("Choice")
 
 
 def template() -> str:
@@ -81,7 +80,7 @@ class Settings:
     def context(self) -> PublicContext:
         """The public side alone."""
         public = self.tables["public"]
-        from_snapshot = public.get("backbone_from_snapshot", False)
+        from_snapshot = self._flag("public", "backbone_from_snapshot")
         trained = {Assumption.BACKBONE_FROM_SNAPSHOT} if from_snapshot else {Assumption.BACKBONE_PUBLIC}
         return PublicContext(
             self._path("public", "features"),
@@ -95,11 +94,16 @@ class Settings:
         """The account, made on first use."""
         budget = self.tables["budget"]
         limit = Limit.of(self._text("budget", "limit"), budget.get("limit_per_analyst"))
-        return self._open(limit)
+        return self._open(limit, self._known())
 
     def ledger_as_it_is(self) -> Ledger:
-        """The existing account, whatever the limit in the file says: for changing it."""
-        return self._open(None)
+        """The existing account, whatever limit and head the files say: for changing them."""
+        return self._open(None, None)
+
+    def remember(self, head: Head) -> None:
+        """Keeps the ledger's newest row where the vault file says."""
+        if "head" in self.tables["budget"]:
+            write_head(self._path("budget", "head"), head)
 
     def method(self) -> Method:
         """The public choices behind a release."""
@@ -112,20 +116,38 @@ class Settings:
     def _graph(self, context: PublicContext) -> PrivateGraph:
         path = self._path("graph", "edges")
         read = PrivateGraph.from_parquet if path.suffix == ".parquet" else PrivateGraph.from_csv
-        simplify = bool(self.tables["graph"].get("simplify", False))
+        simplify = self._flag("graph", "simplify")
         return read(path, number_of_nodes=context.number_of_nodes, node_ids=context.node_ids, simplify=simplify)
 
-    def _open(self, limit: Limit | None) -> Ledger:
+    def _open(self, limit: Limit | None, known: Head | None) -> Ledger:
+        return open_ledger(self._ledger_url(), limit, graph_id=self._text("graph", "id"), known=known)
+
+    def _ledger_url(self) -> str:
         url = self._text("budget", "ledger")
-        if url.startswith(SQLITE):
-            url = SQLITE + str(self.folder / url.removeprefix(SQLITE))
-        head = self._path("budget", "head") if "head" in self.tables["budget"] else None
-        known = Head.from_json(head.read_text()) if head and head.exists() else None
-        return open_ledger(url, limit, graph_id=self._text("graph", "id"), known=known)
+        return SQLITE + str(self.folder / url.removeprefix(SQLITE)) if url.startswith(SQLITE) else url
+
+    def _known(self) -> Head | None:
+        if "head" not in self.tables["budget"]:
+            return None
+        path = self._path("budget", "head")
+        if path.exists():
+            return Head.from_json(path.read_text(encoding="utf-8"))
+        if Path(self._ledger_url().removeprefix(SQLITE)).exists():
+            raise SettingsError(
+                f"head file {path} is missing, but the ledger exists; restore it, or trust the ledger as it is: "
+                f"privcfs budget --export-head {path.name}."
+            )
+        return None
+
+    def _flag(self, table: str, key: str) -> bool:
+        value = self.tables[table].get(key, False)
+        if not isinstance(value, bool):
+            raise SettingsError(f"vault file: {table}.{key} must be true or false, without quotes.")
+        return value
 
     def _choice(self, key: str, table: Any, default: str) -> Any:
         name = self.tables["method"].get(key, default)
-        if name not in table:
+        if not isinstance(name, str) or name not in table:
             raise SettingsError(f"vault file: method.{key} is {name!r}; choose one of {', '.join(table)}.")
         return table[name]
 
@@ -137,6 +159,16 @@ class Settings:
 
     def _path(self, table: str, key: str) -> Path:
         return self.folder / self._text(table, key)
+
+
+def write_head(path: Path, head: Head) -> None:
+    """Replaces the file in one step, so that a crash leaves the old head or the new one."""
+    fresh = path.with_name(path.name + ".new")
+    try:
+        fresh.write_text(head.to_json() + "\n", encoding="utf-8")
+        fresh.replace(path)
+    except OSError as error:
+        raise SettingsError(f"head file {path} cannot be written: {error.strerror}.") from None
 
 
 def load_settings(path: Path) -> Settings:

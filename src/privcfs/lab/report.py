@@ -19,9 +19,13 @@ def show_table(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]
     console.print(table)
 
 
-def write_markdown(path: Path, title: str, intro: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Writes a table; `intro` names the command, the data and the seeds."""
-    lines = [f"# {title}", "", intro, "", _line(headings), _line(["---"] * len(headings)), *map(_line, rows), ""]
+def write_markdown(
+    path: Path, text: tuple[str, str, str], headings: Sequence[str], rows: Sequence[Sequence[str]]
+) -> None:
+    """Writes a table with its title, an introduction that names command, data and seeds, and a last line."""
+    title, intro, last = text
+    table = [_line(headings), _line(["---"] * len(headings)), *map(_line, rows)]
+    lines = [f"# {title}", "", intro, "", *table, *([] if not last else ["", last]), ""]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(lines), encoding="utf-8")
     console.print(f"Wrote {path}")

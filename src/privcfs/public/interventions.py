@@ -1,6 +1,6 @@
 """What a release says: which pairs to delete, which to add, which features of the target to mask."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,7 +48,7 @@ class Intervention:
         }
 
     @classmethod
-    def from_dict(cls, fields: dict[str, Iterable[Any]]) -> "Intervention":
+    def from_dict(cls, fields: Mapping[str, Iterable[Any]]) -> "Intervention":
         """The inverse of `to_dict`."""
         delete, add = (tuple(pair(int(u), int(w)) for u, w in fields[name]) for name in ("delete", "add"))
         return cls(delete, add, tuple(int(feature) for feature in fields["mask"]))

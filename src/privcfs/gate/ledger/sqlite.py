@@ -72,6 +72,10 @@ class SqliteLedger(Ledger):
         if str(path) == ":memory:" or "\0" in str(path):
             raise SettingsError("ledger must be a file on disk; write sqlite:///budget.db.")
         OPEN_LEDGERS.add(self)
+        if known is not None and not self._path.exists():
+            raise LedgerRolledBack(
+                f"ledger {self._path} is missing, but a head of it is known; restore the newest copy."
+            )
         if limit is None and not self._path.exists():
             raise LedgerError(f"ledger {self._path} does not exist; give a limit to make one.")
         with self._writing() as connection:

@@ -1,0 +1,79 @@
+"""What an analyst sees beside the draw is the same on neighbouring graphs: errors, refusals, lists, budgets."""
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from privcfs import GCN, Method, PrivateGraph, PublicContext, Vault
+from privcfs.errors import PrivcfsError
+from privcfs.private.utilities import UTILITIES
+from privcfs.public.candidates import RULES
+from tests.worlds import random_world
+
+NEIGHBOURS: dict[str, list[list[tuple[int, int]]]] = {
+    "one edge": [[(0, 1), (2, 3)], [(2, 3)]],
+    "a loner": [[(0, 1)], []],
+    "whole graph": [[(u, w) for u in range(8) for w in range(u + 1, 8)], []],
+}
+REQUESTS: list[Callable[[Vault], object]] = [
+    lambda vault: vault.release(99, "1"),
+    lambda vault: vault.release("nobody", "1"),
+    lambda vault: vault.release(0, "0"),
+    lambda vault: vault.release(0, "nan"),
+    lambda vault: vault.release(0, "50"),
+    lambda vault: vault.release(0, "1", analyst=""),
+    lambda vault: vault.release(0, "1", request_id="r").request_id,
+    lambda vault: vault.release(1, "1", request_id="r"),
+    lambda vault: vault.release(0, "9.5"),
+    lambda vault: (vault.balance(), vault.digest, vault.propose(0)),
+]
+
+
+def seen(vault: Vault, request: Callable[[Vault], object]) -> str:
+    try:
+        return repr(request(vault))
+    except PrivcfsError as error:
+        return f"{type(error).__name__}: {error}"
+
+
+@pytest.mark.parametrize("pairs", NEIGHBOURS.values(), ids=NEIGHBOURS.keys())
+def test_every_answer_but_the_draw_is_the_same(pairs: list[list[tuple[int, int]]], tmp_path: Path) -> None:
+    world = random_world(1)
+    answers = []
+    for side, edges in enumerate(pairs):
+        graph = PrivateGraph.from_edges(edges, number_of_nodes=8)
+        vault = Vault(graph, world.context, ledger=f"sqlite:///{tmp_path / str(side)}.db", limit="10")
+        answers.append([seen(vault, request) for request in REQUESTS])
+    assert answers[0] == answers[1]
+    assert sum("Error" in answer or ":" in answer for answer in answers[0]) > 6
+
+
+def explosive() -> PublicContext:
+    """A model that overflows as soon as node 1 is next to the target."""
+    features = np.zeros((8, 2), np.float32)
+    features[:, 0] = 1
+    features[1] = (0, 3e38)
+    first = np.array([[1.0], [3e38]], np.float32)
+    return PublicContext(features, [(0, 2), (0, 3)], GCN(first, np.array([[1.0, -1.0]], np.float32)))
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("utility", UTILITIES)
+def test_a_failure_that_depends_on_an_edge_cannot_be_seen(utility: str, rule: str, tmp_path: Path) -> None:
+    method = Method(candidates=RULES[rule], utility=UTILITIES[utility])
+    failures = []
+    for side, edges in enumerate(([(0, 1), (0, 2)], [(0, 2)])):
+        graph = PrivateGraph.from_edges(edges, number_of_nodes=8)
+        ledger = f"sqlite:///{tmp_path / str(side)}.db"
+        vault = Vault(graph, explosive(), ledger=ledger, limit="10", method=method)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            release = vault.release(0, "1")
+        assert not caught, "not even a warning"
+        assert release.intervention in set(vault.propose(0))
+        assert vault.balance().spent == 1
+        failures.append(len(vault.failures))
+    assert failures == [1, 0], "the owner is told, and only the owner"

@@ -1,0 +1,238 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from privcfs.errors import (
+    BudgetExhausted,
+    InputError,
+    LedgerRolledBack,
+    OwnerError,
+    PrivcfsError,
+    RequestConflict,
+    SettingsError,
+    VerificationFailed,
+)
+
+NODES = 12
+
+
+class Shell:
+    """Runs `privcfs` as a person would, in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def run(self, *words: str) -> "subprocess.CompletedProcess[str]":
+        script = "from privcfs.cli import main; main()"
+        command = [sys.executable, "-c", script, *words]
+        return subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=120)
+
+    def ask(self, *words: str) -> Any:
+        done = self.run(*words, "--json")
+        assert done.returncode == 0, done.stderr
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        return lines[0] if len(lines) == 1 else lines
+
+    def fails(self, kind: type[PrivcfsError], *words: str) -> str:
+        done = self.run(*words)
+        assert done.returncode == kind.exit_code, (done.returncode, done.stdout, done.stderr)
+        assert "Traceback" not in done.stderr
+        return done.stderr
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    """A newcomer's own graph: CSV files, a PyTorch Geometric state dict, and what `init` wrote."""
+    rng = np.random.default_rng(0)
+    names = [f"person-{number}" for number in range(NODES)]
+    (tmp_path / "nodes.txt").write_text("\n".join(names))
+    pairs = [(u, w) for u in range(NODES) for w in range(u) if rng.random() < 0.3]
+    (tmp_path / "edges.csv").write_text("source,target\n" + "\n".join(f"{names[u]},{names[w]}" for u, w in pairs))
+    public = "\n".join(f"{names[u]},{names[w]}" for u, w in pairs[::2])
+    (tmp_path / "public_edges.csv").write_text(public)
+    table = (rng.random((NODES, 5)) < 0.6).astype(int)
+    (tmp_path / "features.csv").write_text("a,b,c,d,e\n" + "\n".join(",".join(map(str, row)) for row in table))
+    layers = {
+        "conv1.lin.weight": rng.normal(size=(8, 5)).astype(np.float32),
+        "conv1.bias": rng.normal(size=8).astype(np.float32),
+        "conv2.lin.weight": rng.normal(size=(3, 8)).astype(np.float32),
+        "conv2.bias": rng.normal(size=3).astype(np.float32),
+    }
+    save_file(layers, tmp_path / "gcn.safetensors")
+    shell = Shell(tmp_path)
+    assert shell.run("init").returncode == 0
+    settings = (tmp_path / "vault.toml").read_text().replace("# node_ids", "node_ids")
+    (tmp_path / "vault.toml").write_text(settings.replace('# limit_per_analyst = "2"', 'limit_per_analyst = "4"'))
+    return shell
+
+
+def test_an_own_graph_from_files_to_verified_release(shell: Shell) -> None:
+    release = shell.ask("explain", "person-3", "--epsilon", "1", "--request-id", "first")
+    assert release["target"] == 3
+    assert release["labels"]["3"] == "person-3"
+    assert set(release["intervention"]) == {"delete", "add", "mask"}
+    assert release["epsilon"] == "1"
+    assert release["guarantee"]["utility_range"] == "24/25"
+    assert release["assumptions"] == ["BACKBONE_PUBLIC", "FEATURES_PUBLIC", "SNAPSHOT_FIXED", "TARGET_PUBLIC"]
+    assert shell.ask("explain", "person-3", "--epsilon", "1", "--request-id", "first") == release
+    budget = shell.ask("budget")
+    assert (budget["spent"], budget["left"], budget["releases"]) == ("1", "9", 1)
+    (shell.folder / "release.json").write_text(json.dumps(release))
+    assert shell.ask("verify", "release.json")["valid"] is True
+    assert "yes  the ledger holds this release" in shell.run("verify", "release.json").stdout
+    release["intervention"]["mask"] = [0, 1, 2]
+    (shell.folder / "forged.json").write_text(json.dumps(release))
+    assert "word for word" in shell.fails(VerificationFailed, "verify", "forged.json")
+
+
+def test_several_targets_in_words(shell: Shell) -> None:
+    done = shell.run("explain", "0", "person-1", "2", "--epsilon", "0.5", "--analyst", "ann")
+    assert done.returncode == 0, done.stderr
+    assert "Node person-1, epsilon 0.5:" in done.stdout
+    assert "pure 0.5-differential privacy of the whole release" in done.stdout
+    assert "Budget: 1.5 spent, 8.5 left." in done.stdout
+    assert shell.ask("budget", "--analyst", "ann")["left"] == "2.5"
+
+
+def test_candidates_are_public_and_free(shell: Shell) -> None:
+    shown = shell.ask("candidates", "person-3", "--most", "2")
+    assert shown["listed"][0] == {"delete": [], "add": [], "mask": []}
+    assert shown["number"] > 2
+    assert "from public data alone" in shell.run("candidates", "3").stdout
+    assert not (shell.folder / "budget.db").exists()
+    (shell.folder / "edges.csv").unlink()
+    assert shell.ask("candidates", "person-3", "--most", "2") == shown, "reads no private file"
+
+
+def test_an_analysts_mistakes_cost_nothing(shell: Shell) -> None:
+    shell.ask("explain", "0", "--epsilon", "1", "--request-id", "used")
+    mistakes: list[tuple[type[PrivcfsError], str, tuple[str, ...]]] = [
+        (InputError, "target 'person-99' is not a node", ("explain", "person-99", "--epsilon", "1")),
+        (InputError, "epsilon is 'NaN'", ("explain", "0", "--epsilon", "NaN")),
+        (InputError, "epsilon is 0; it must lie above 0", ("explain", "0", "--epsilon", "0")),
+        (BudgetExhausted, "Nothing was charged", ("explain", "0", "--epsilon", "60")),
+        (RequestConflict, "'used' was used before", ("explain", "1", "--epsilon", "1", "--request-id", "used")),
+        (InputError, "one target at a time", ("explain", "0", "1", "--epsilon", "1", "--request-id", "two")),
+        (InputError, "cannot be read", ("verify", "missing.json")),
+        (InputError, "is not a certificate of privcfs", ("verify", "vault.toml")),
+    ]
+    for kind, message, words in mistakes:
+        assert message in shell.fails(kind, *words)
+    assert shell.ask("budget")["spent"] == "1"
+
+
+def test_errors_are_json_for_programs(shell: Shell) -> None:
+    done = shell.run("explain", "nobody", "--epsilon", "1", "--json")
+    assert json.loads(done.stderr)["error"] == "UnknownNode"
+    assert done.stdout == ""
+
+
+def rewrite(shell: Shell, old: str, new: str) -> None:
+    path = shell.folder / "vault.toml"
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('utility = "gated"', 'utility = "best"', "method.utility is 'best'; choose one of gated, soft"),
+        ('utility = "gated"', 'utility = ["gated"]', "method.utility is"),
+        ('limit = "10"', 'limti = "10"', "unknown key budget.limti"),
+        ('limit = "10"', "limit = 10", "budget.limit must be text in quotes"),
+        ("[method]", "[methods]", "unknown table [methods]"),
+        ("[method]", "[method", "cannot be read"),
+        ("# simplify = true", 'simplify = "false"', "graph.simplify must be true or false"),
+        ('edges = "edges.csv"', 'edges = "nowhere.csv"', "does not exist; check the path"),
+        ('features = "features.csv"', 'features = "edges.csv"', "features file edges.csv cannot be read"),
+        ('features = "features.csv"', 'features = "features.xls"', "has an unknown ending"),
+        ('backbone = "gcn.safetensors"', 'backbone = "edges.csv"', "is not a complete safetensors file"),
+        ('ledger = "sqlite:///budget.db"', 'ledger = "budget.db"', "write sqlite:///budget.db"),
+    ],
+)
+def test_an_owners_mistakes_are_named(shell: Shell, old: str, new: str, message: str) -> None:
+    rewrite(shell, old, new)
+    assert message in shell.fails(OwnerError, "explain", "0", "--epsilon", "1")
+
+
+def test_a_limit_is_raised_on_purpose(shell: Shell) -> None:
+    shell.ask("explain", "0", "--epsilon", "1")
+    rewrite(shell, 'limit = "10"', 'limit = "20"')
+    assert "privcfs budget --set-limit" in shell.fails(SettingsError, "budget")
+    assert "Limit is now 20" in shell.run("budget", "--set-limit", "20").stdout
+    assert shell.ask("budget")["left"] == "19"
+
+
+def test_a_lost_or_rolled_back_ledger_is_refused(shell: Shell) -> None:
+    shell.ask("explain", "0", "--epsilon", "1")
+    for name in ("budget.db", "budget.db-wal", "budget.db-shm"):
+        (shell.folder / name).unlink(missing_ok=True)
+    assert "is missing, but a head of it is known" in shell.fails(LedgerRolledBack, "explain", "0", "--epsilon", "1")
+    assert "is missing" in shell.fails(LedgerRolledBack, "budget")
+
+
+def test_a_lost_head_is_noticed_and_exported_anew(shell: Shell) -> None:
+    shell.ask("explain", "0", "--epsilon", "1")
+    (shell.folder / "head.json").unlink()
+    assert "head file" in shell.fails(SettingsError, "budget")
+    assert shell.run("budget", "--export-head", "head.json").returncode == 0
+    assert shell.ask("budget")["spent"] == "1"
+    assert "cannot be written" in shell.fails(SettingsError, "budget", "--export-head", "nowhere/head.json")
+
+
+def test_init_never_replaces_a_graph_id_by_accident(shell: Shell) -> None:
+    before = (shell.folder / "vault.toml").read_text()
+    assert "Use --force to replace it" in shell.fails(SettingsError, "init")
+    assert (shell.folder / "vault.toml").read_text() == before
+    assert shell.run("init", "--force").returncode == 0
+    assert (shell.folder / "vault.toml").read_text() != before
+
+
+def test_a_mistyped_command_gets_help(shell: Shell) -> None:
+    done = shell.run("explian")
+    assert done.returncode == 2
+    assert "explain" in done.stderr
+    assert "--epsilon" in shell.run("explain", "--help").stdout
+    assert "Private counterfactual explanations" in shell.run().stdout + shell.run().stderr
+    assert shell.run("--version").stdout.startswith("privcfs 0.")
+
+
+def test_the_demo_needs_no_torch_and_tells_the_whole_story(tmp_path: Path) -> None:
+    script = "import sys; sys.modules['torch'] = None; from privcfs.cli import main; main()"
+    command = [sys.executable, "-c", script, "demo", "--folder", "out"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    for words in (
+        "SIMULATION",
+        "Released",
+        "1 of 10 spent, 9 left",
+        "factor of at most 2.72",
+        "AUC is at most 0.622",
+        "The honest zero",
+        "out/release.html",
+    ):
+        assert words in done.stdout
+    page = (tmp_path / "out/release.html").read_text()
+    assert "<svg" in page
+    assert "http" not in page.replace('lang="en"', ""), "works offline"
+    assert json.loads((tmp_path / "out/release.json").read_text())["assumptions"] == [
+        "BACKBONE_FROM_SNAPSHOT",
+        "FEATURES_PUBLIC",
+        "SNAPSHOT_SIMULATED",
+        "TARGET_PUBLIC",
+    ]
+
+
+def test_the_demo_spends_a_real_budget(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    answer = shell.ask("demo", "--dataset", "citeseer", "--epsilon", "6")
+    assert answer["budget"]["left"] == "4"
+    message = shell.fails(BudgetExhausted, "demo", "--dataset", "citeseer", "--epsilon", "6")
+    assert "delete privcfs-demo to start over" in message
+    assert "is not embedded; choose cora or citeseer" in shell.fails(InputError, "demo", "--dataset", "karate")

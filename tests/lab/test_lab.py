@@ -1,0 +1,81 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from privcfs import Method
+from privcfs.embedded import load_dataset
+from privcfs.lab import inspect
+from privcfs.lab.bench import as_module
+from privcfs.lab.training import Labelled, Training, accuracy, train_gcn
+from privcfs.lab.zero import zero_rows
+from privcfs.public.candidates import RULES
+from tests.private.test_evaluators import load_pairs
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def lab(*words: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-c", "from privcfs.lab.cli import main; main()", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=600)
+
+
+def test_inspect_shows_the_owner_everything() -> None:
+    data = load_dataset("cora")
+    found = inspect(data.private_graph(), data.context(), 1869)
+    count = len(found.candidates)
+    assert found.predictions.shape == found.flips.shape == found.utilities.shape == (count,)
+    assert (found.flips == (found.predictions != found.original)).all()
+    law = found.probabilities("1")
+    assert abs(law.sum() - 1) < 1e-12
+    expected = np.exp(found.utilities / (2 * float(found.range)))
+    assert np.allclose(law, expected / expected.sum(), rtol=1e-9)
+
+
+def test_edge_only_inspection_uses_its_own_range() -> None:
+    data = load_dataset("cora")
+    found = inspect(data.private_graph(), data.context(), 1869, Method(candidates=RULES["edges-only"]))
+    assert str(found.range) == "9/10"
+
+
+def test_training_reaches_the_papers_accuracy() -> None:
+    data = load_dataset("cora")
+    everything = Labelled(data.features, load_pairs("cora"), data.labels, data.train)
+    backbone = train_gcn(everything, Training(seed=1))
+    assert 0.79 < accuracy(backbone, everything, data.test) < 0.83
+
+
+def test_the_torch_copy_of_a_backbone_says_the_same() -> None:
+    data = load_dataset("cora")
+    backbone = data.backbone("snapshot")
+    ours, theirs = (model.logits(data.features, data.snapshot) for model in (backbone, as_module(backbone)))
+    assert np.abs(ours - theirs).max() < 1e-4
+
+
+def test_the_zero_page_has_not_rotted() -> None:
+    """A slice of the committed table, computed again."""
+    page = (ROOT / "docs/results/zero.md").read_text()
+    committed = json.loads(page.split("<!-- first 40: ")[1].split(" -->")[0])
+    assert [list(row) for row in zero_rows(40)] == committed
+
+
+def test_certify_exits_with_zero_and_prints_its_table() -> None:
+    done = lab("certify", "--graphs", "10")
+    assert done.returncode == 0, done.stderr
+    assert "BREACH" not in done.stdout
+    assert "holds" in done.stdout
+
+
+@pytest.mark.parametrize("page", ["certify.md", "bench.md", "zero.md"])
+def test_results_say_which_command_made_them(page: str) -> None:
+    text = (ROOT / "docs/results" / page).read_text()
+    assert "Written by `privcfs-lab " in text
+
+
+def test_help_names_the_commands() -> None:
+    shown = lab("--help").stdout
+    for word in ("certify", "bench", "zero"):
+        assert word in shown

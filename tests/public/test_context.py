@@ -1,0 +1,118 @@
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from privcfs import GCN, PublicContext
+from privcfs.errors import ContextError, UnknownNode
+from tests.worlds import random_gcn
+
+FEATURES = np.array([[1, 0, 2], [0, 1, 0], [0, 0, 0], [1, 1, 1]], np.float32)
+PAIRS = [(0, 1), (1, 3)]
+
+
+@pytest.fixture
+def backbone() -> GCN:
+    return random_gcn(np.random.default_rng(0), 3)
+
+
+def test_every_feature_format_gives_the_same_context(backbone: GCN, tmp_path: Path) -> None:
+    csv, headed, npy = tmp_path / "a.csv", tmp_path / "b.csv", tmp_path / "c.npy"
+    text = "\n".join(",".join(str(cell) for cell in row) for row in FEATURES)
+    csv.write_text(text)
+    headed.write_text("x,y,z\n" + text)
+    np.save(npy, FEATURES)
+    sources: list[Any] = [FEATURES, FEATURES.tolist(), sp.coo_array(FEATURES), csv, str(headed), npy]
+    for kind in (sp.csr_array, sp.csc_array, sp.coo_array):
+        path = tmp_path / f"{kind.__name__}.npz"
+        sp.save_npz(path, kind(FEATURES))
+        sources.append(path)
+    digests = {PublicContext(source, PAIRS, backbone).digest for source in sources}
+    assert len(digests) == 1
+
+
+def test_the_digest_covers_every_public_part(backbone: GCN) -> None:
+    other = random_gcn(np.random.default_rng(1), 3)
+    changed = FEATURES.copy()
+    changed[0, 1] = 1
+    contexts = [
+        PublicContext(FEATURES, PAIRS, backbone),
+        PublicContext(changed, PAIRS, backbone),
+        PublicContext(FEATURES, PAIRS[:1], backbone),
+        PublicContext(FEATURES, PAIRS, other),
+        PublicContext(FEATURES, PAIRS, backbone, assumptions=()),
+        PublicContext(FEATURES, PAIRS, backbone, node_ids=["a", "b", "c", "d"]),
+    ]
+    assert len({context.digest for context in contexts}) == len(contexts)
+    assert PublicContext(FEATURES, [(3, 1), (1, 0)], backbone).digest == contexts[0].digest, "order does not matter"
+
+
+def test_nodes_are_named_by_number_or_public_name(backbone: GCN) -> None:
+    named = PublicContext(FEATURES, [(0, 1)], backbone, node_ids=["ann", "bob", "cid", "3"])
+    assert [named.node(name) for name in ("ann", 2, "2", int(np.int64(1)), "3")] == [0, 2, 2, 1, 3]
+    assert named.label(1) == "bob"
+    for wrong in (4, -1, "eve", "1.0", True, "²"):
+        with pytest.raises(UnknownNode, match="is not a node; give a number from 0 to 3 or a name of node_ids"):
+            named.node(wrong)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"features": FEATURES[:, :2]}, "features has 2 columns, but the backbone was trained on 3"),
+        ({"features": FEATURES * np.nan}, "features has a missing or infinite value in row 0"),
+        ({"features": FEATURES[0]}, r"features has shape \(3,\)"),
+        ({"features": [[1, 2, 3], [4, 5]]}, "features has rows of different lengths"),
+        ({"features": [["a", "b", "c"]]}, "give one row of numbers per node"),
+        ({"snapshot": [(0, 9)]}, "snapshot names node 9, but nodes are 0 to 3"),
+        ({"snapshot": [(1, 1)]}, r"snapshot joins node 1 to itself; remove it\."),
+        ({"snapshot": [(0, 1), (0, 1)]}, r"snapshot lists the pair 0, 1 more than once; remove it\."),
+        ({"snapshot": [(0, 1), (2,)]}, "snapshot has rows of different lengths"),
+        ({"node_ids": ["a", "b"]}, "node_ids has 2 names, but features has 4 rows"),
+        ({"node_ids": ["a", "a", "b", "c"]}, "node_ids names 'a' twice"),
+        ({"node_ids": ["a", "", "b", "c"]}, "node_ids has an empty or unprintable name"),
+        ({"node_ids": 5}, "node_ids must be a list of names"),
+        ({"backbone": "gcn.safetensors"}, "backbone is a str; load it with privcfs.load_backbone first"),
+    ],
+)
+def test_faulty_public_input_is_named(backbone: GCN, changes: dict[str, object], message: str) -> None:
+    arguments = {"features": FEATURES, "snapshot": PAIRS, "backbone": backbone, **changes}
+    with pytest.raises(ContextError, match=message):
+        PublicContext(**arguments)  # type: ignore[arg-type]
+
+
+def hostile_features(folder: Path) -> dict[str, Path]:
+    """Files that a loader must refuse: a pickle, a cut archive, indices out of bounds, ragged rows."""
+    pickled = folder / "pickled.npy"
+    np.save(pickled, np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    whole = folder / "whole.npz"
+    sp.save_npz(whole, sp.csr_array(FEATURES))
+    cut = folder / "cut.npz"
+    cut.write_bytes(whole.read_bytes()[:200])
+    wild = folder / "wild.npz"
+    np.savez(wild, indices=[10**9], indptr=[0, 1, 1, 1, 1], data=[1.0], shape=[4, 3], format=b"csr")
+    ragged = folder / "ragged.csv"
+    ragged.write_text("1,2,3\n4,5\n")
+    return {"pickled": pickled, "cut": cut, "wild": wild, "ragged": ragged, "missing": folder / "no.csv"}
+
+
+def test_hostile_feature_files_are_refused(backbone: GCN, tmp_path: Path) -> None:
+    for name, path in hostile_features(tmp_path).items():
+        with pytest.raises(ContextError, match=r"cannot be read|does not exist|not a valid table"):
+            PublicContext(path, PAIRS, backbone)
+        assert name
+
+
+def test_a_hostile_sparse_matrix_is_refused(backbone: GCN) -> None:
+    wild = sp.csr_array(FEATURES)
+    wild.indices[0] = -7
+    with pytest.raises(ContextError, match="not a valid table of numbers"):
+        PublicContext(wild, PAIRS, backbone)
+
+
+def test_the_callers_arrays_are_left_alone(backbone: GCN) -> None:
+    mine = sp.csr_array((np.array([1.0, 0.0, 2.0]), np.array([0, 1, 2]), np.array([0, 3, 3, 3, 3])), shape=(4, 3))
+    PublicContext(mine, PAIRS, backbone)
+    assert mine.nnz == 3

@@ -1,0 +1,149 @@
+"""The direction of imports is the privacy policy; headers name their tests; trusted code is silent and exact."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import privcfs
+from privcfs import errors
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src/privcfs"
+FILES = sorted(SOURCE.rglob("*.py"))
+TRUSTED = [path for path in FILES if path.relative_to(SOURCE).parts[0] in ("private", "gate")]
+LAYERS = {
+    "errors.py": set(),
+    "files.py": {"errors"},
+    "public": {"errors", "files", "public"},
+    "private": {"errors", "files", "public", "private"},
+    "gate": {"errors", "public", "private", "gate"},
+    "embedded": {"errors", "files", "public", "private", "embedded"},
+    "cli": {"errors", "files", "public", "private", "gate", "embedded", "cli"},
+    "lab": {"errors", "files", "public", "private", "gate", "embedded", "cli", "lab"},
+}
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(SOURCE))
+
+
+def imported(path: Path) -> set[str]:
+    """Which parts of the package a file imports, wherever the import stands."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{name(path)}: imports are absolute"
+            modules = [node.module or ""]
+        found |= {module.split(".")[1] for module in modules if module.startswith("privcfs.")}
+    return found
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in FILES if path.parent != SOURCE or path.stem in ("errors", "files")], ids=name
+)
+def test_imports_follow_the_privacy_policy(path: Path) -> None:
+    zone = path.relative_to(SOURCE).parts[0]
+    assert imported(path) <= LAYERS[zone]
+
+
+def test_the_policy_rejects_a_file_that_breaks_it(tmp_path: Path) -> None:
+    twin = tmp_path / "peek.py"
+    twin.write_text("def peek():\n    from privcfs.private.graph import PrivateGraph\n")
+    assert not imported(twin) <= LAYERS["public"]
+
+
+def test_every_file_has_a_zone() -> None:
+    assert {path.relative_to(SOURCE).parts[0] for path in FILES} == {*LAYERS, "__init__.py"}
+
+
+@pytest.mark.parametrize("path", TRUSTED, ids=name)
+def test_trusted_code_neither_prints_nor_logs(path: Path) -> None:
+    tree = ast.parse(path.read_text())
+    calls = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    assert not calls & {"print", "input", "open", "exec", "eval"}
+    modules = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    assert not modules & {"logging", "pickle", "random", "sys"}
+
+
+HEADER = re.compile(r"Zone: (private|gate)\nClaim: .+?\nWhy: .+?\nCheck: (tests/\S+\.py)::(test_\w+)", re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in TRUSTED if path.name != "__init__.py" or path.parent.name != path.relative_to(SOURCE).parts[0]],
+    ids=name,
+)
+def test_every_claim_names_a_test_that_exists(path: Path) -> None:
+    header = ast.get_docstring(ast.parse(path.read_text())) or ""
+    match = HEADER.search(header)
+    assert match, "a trusted file says Zone, Claim, Why and Check"
+    assert match[1] == path.relative_to(SOURCE).parts[0]
+    assert f"def {match[3]}(" in (ROOT / match[2]).read_text()
+
+
+def draw_functions() -> list[ast.FunctionDef]:
+    """Everything that a draw runs: each mechanism's draw, the coin, the decay and its helpers."""
+    names = {"draw", "_toss", "level_weights", "_counts", "decay", "exponential_above", "spread", "bits_for"}
+    trees = [ast.parse(path.read_text()) for path in (SOURCE / "gate/mechanisms").glob("*.py")]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    return [node for node in nodes if isinstance(node, ast.FunctionDef) and node.name in names]
+
+
+def floats_in(function: ast.AST) -> list[str]:
+    """Float literals, true divisions of plain numbers and calls that make floats."""
+    found = []
+    for node in ast.walk(function):
+        if isinstance(node, ast.Constant) and isinstance(node.value, float):
+            found.append(f"literal {node.value}")
+        if isinstance(node, ast.Call):
+            called = ast.unparse(node.func)
+            if called in {"float", "exp", "log", "tanh"} or re.search(r"(math|np)\.(exp|log|float\d+|divide)", called):
+                found.append(called)
+    return found
+
+
+def test_no_float_stands_in_the_probability_path() -> None:
+    functions = draw_functions()
+    assert {function.name for function in functions} >= {"draw", "_toss", "decay", "spread", "level_weights"}
+    assert [floats_in(function) for function in functions] == [[]] * len(functions)
+    assert floats_in(ast.parse("np.exp(score)")), "the check sees a softmax"
+
+
+def test_scores_are_unsealed_only_where_they_must_be() -> None:
+    allowed = {"private", "gate", "lab", "cli"}
+    users = {name(path) for path in FILES if ".unseal()" in path.read_text()}
+    assert {Path(user).parts[0] for user in users} <= allowed
+    gate = {user for user in users if user.startswith("gate")}
+    assert all(user.startswith("gate/mechanisms/") for user in gate)
+    assert {user for user in users if user.startswith("cli")} == {"cli/demo.py"}
+
+
+def test_the_error_tree_in_the_header_is_the_real_one() -> None:
+    drawn = set(re.findall(r"[├└]── (\w+)", errors.__doc__ or "")) | {"PrivcfsError"}
+    real = {key for key, value in vars(errors).items() if isinstance(value, type)}
+    assert drawn == real
+    for key in real:
+        kind = getattr(errors, key)
+        assert issubclass(kind, errors.PrivcfsError)
+        assert 400 <= kind.status < 600
+        assert 0 < kind.exit_code < 64
+
+
+def test_the_public_names_are_the_documented_ones() -> None:
+    assert all(hasattr(privcfs, item) for item in privcfs.__all__)
+    assert len(set(privcfs.__all__)) == len(privcfs.__all__)
+    readme = (ROOT / "README.md").read_text()
+    for item in ("PrivateGraph.from_csv", "PublicContext", "load_backbone", "Vault", "release"):
+        assert item in readme
+
+
+def test_no_file_has_a_name_that_says_nothing() -> None:
+    assert not {path.stem for path in FILES} & {"utils", "util", "helpers", "common", "base", "core", "manager", "misc"}
+
+
+def test_trusted_code_can_be_read_in_an_hour() -> None:
+    lines = sum(len(path.read_text().splitlines()) for path in TRUSTED)
+    assert lines < 2200

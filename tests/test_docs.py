@@ -1,0 +1,106 @@
+"""What the pages say is true: samples run, every command and option is documented, links lead somewhere."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import typer
+
+from privcfs import save_backbone
+from privcfs.cli import app
+from privcfs.lab.cli import app as lab_app
+from tests.worlds import random_gcn, random_pairs
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+
+
+@pytest.fixture
+def files_of_the_readme(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(0)
+    for name, density in (("edges.csv", 0.1), ("public_edges.csv", 0.1)):
+        np.savetxt(tmp_path / name, random_pairs(rng, 50, density), fmt="%d", delimiter=",")
+    np.savetxt(tmp_path / "features.csv", rng.random((50, 9)) < 0.5, fmt="%d", delimiter=",")
+    save_backbone(random_gcn(rng, 9), tmp_path / "gcn.safetensors", {})
+    return tmp_path
+
+
+def test_the_python_sample_of_the_readme_runs(files_of_the_readme: Path) -> None:
+    sample = (ROOT / "README.md").read_text().split("```python\n")[1].split("```")[0]
+    load = 'import numpy\nX = numpy.loadtxt("features.csv", delimiter=",")\n'
+    command = [sys.executable, "-c", load + sample]
+    done = subprocess.run(command, cwd=files_of_the_readme, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "pure 1-differential privacy of the whole release" in done.stdout
+
+
+def test_the_commands_of_the_readme_run(files_of_the_readme: Path) -> None:
+    block = next(part for part in (ROOT / "README.md").read_text().split("```\n") if part.startswith("pip install ."))
+    lines = [line.split("#")[0].strip() for line in block.splitlines() if line.startswith("privcfs ")]
+    assert len(lines) == 6
+    run = f"{sys.executable} -c 'from privcfs.cli import main; main()'"
+    for line in lines:
+        done = subprocess.run(
+            line.replace("privcfs", run, 1), shell=True, cwd=files_of_the_readme, capture_output=True, text=True
+        )
+        assert done.returncode == 0, (line, done.stderr)
+
+
+@pytest.mark.parametrize(("program", "tool"), [("privcfs", app), ("privcfs-lab", lab_app)])
+def test_every_command_and_option_is_documented(program: str, tool: typer.Typer) -> None:
+    page = (ROOT / "docs/cli.md").read_text()
+    group = typer.main.get_command(tool)
+    commands = group.commands  # type: ignore[attr-defined]
+    for name, command in commands.items():
+        (line,) = [line for line in page.splitlines() if line.startswith(f"| `{program} {name}")]
+        for parameter in command.params:
+            for option in parameter.opts:
+                assert not option.startswith("--") or option == "--help" or f"`{option}`" in line, (name, option)
+        assert command.help
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+        assert (page.parent / target).exists(), target
+
+
+def test_files_named_in_the_pages_exist() -> None:
+    for page in ("promise", "notation", "extend"):
+        text = (ROOT / f"docs/{page}.md").read_text()
+        for name in re.findall(r"(?<!tests/)\b((?:public|private|gate|lab)/[\w/]+\.py)", text):
+            assert (ROOT / "src/privcfs" / name).exists(), name
+        for name in re.findall(r"\b(tests/[\w/]+\.py)", text):
+            assert (ROOT / name).exists(), name
+
+
+def test_the_numbers_of_the_readme_are_those_of_the_results_page() -> None:
+    results = (ROOT / "docs/results/zero.md").read_text()
+    readme = (ROOT / "README.md").read_text()
+    for name in ("Cora", "CiteSeer"):
+        (row,) = [line for line in results.splitlines() if line.startswith(f"| {name.lower()} | the snapshot")]
+        numbers = [cell.strip() for cell in row.split("|")[4:8]]
+        assert f"| {name} | {' | '.join(numbers)} |" in readme
+
+
+def test_the_continuous_check_runs_the_command_of_the_readme() -> None:
+    script = (ROOT / ".ci/run").read_text()
+    assert "make test" in script
+    assert "make test" in (ROOT / "README.md").read_text()
+
+
+def test_the_repository_speaks_of_the_project_alone() -> None:
+    git = shutil.which("git")
+    if git is None or not (ROOT / ".git").exists():
+        pytest.skip("needs a git checkout to list the files")
+    names = subprocess.run([git, "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    for name in names:
+        path = ROOT / name
+        if path.suffix in {".md", ".py", ".toml", ".txt", ""} and path.is_file() and path != Path(__file__):
+            text = path.read_text(encoding="utf-8")
+            assert "/root/" not in text
+            assert not re.search(r"/(work|home)/\w", text), name

@@ -17,12 +17,12 @@ STYLE = """
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--wash); color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
 main { max-width: 62rem; margin: 0 auto; padding: 1.5rem 1rem 3rem; }
-h1 { font-size: 1.6rem; margin: 0 0 .25rem; } h2 { font-size: 1.05rem; margin: 0 0 .5rem; }
+h1 { font-size: 1.6rem; margin: 0 0 .25rem; } h2 { font-size: 1.05rem; margin: 0 0 .5rem; } ul + h2 { margin-top: 1.25rem; }
 .lead { color: var(--soft); margin: 0 0 1.25rem; }
-.grid { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(18rem, 1fr)); }
+.grid { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(min(24rem, 100%), 1fr)); }
 section { background: var(--paper); border: 1px solid var(--line); border-radius: .5rem; padding: 1rem 1.25rem; }
 .wide { grid-column: 1 / -1; }
-.warn { border-left: .35rem solid var(--cut); }
+.warn { border-left: .35rem solid var(--cut); } .warn p { margin: 0; }
 ul { margin: .25rem 0; padding-left: 1.2rem; } li { margin: .2rem 0; }
 svg { width: 100%; height: auto; display: block; } svg text { font: 13px system-ui, sans-serif; fill: var(--ink); }
 pre { overflow-x: auto; font-size: .8rem; background: var(--wash); padding: .75rem; border-radius: .4rem; }
@@ -54,8 +54,8 @@ def page(story: Story, release: Release, context: PublicContext, balance: Balanc
 <div class="grid">
 <section class="wide warn"><p>{escape(story.warning)}</p></section>
 <section><h2>What was released</h2>{_list(story.released)}<figure>{neighbourhood(release, context)}
-<figcaption>Node {escape(context.label(release.target))} and its pairs in the public snapshot. Dashed red: named by the
-release. Whether a pair is a real edge is secret, here as everywhere.</figcaption></figure></section>
+<figcaption>Node {escape(context.label(release.target))} and its pairs in the public snapshot. Dashed red: deletions named by
+the release. It does not say whether a pair is an edge of the secret graph.</figcaption></figure></section>
 <section><h2>What it cost, and what is left</h2>{_meter(balance)}{_list(story.cost)}
 <h2>The best possible attacker</h2>{_gauge(auc)}</section>
 <section><h2>What an outsider can conclude</h2>{_list(story.can)}</section>

@@ -22,6 +22,7 @@ from privcfs.errors import (
 )
 from privcfs.gate import vault as vault_module
 from privcfs.gate.mechanisms import MECHANISMS
+from privcfs.gate.vault import verify
 from privcfs.private.outcomes import evaluate
 from privcfs.private.utilities import UTILITIES
 from privcfs.public.assumptions import SIMULATED
@@ -247,12 +248,12 @@ def test_the_digest_names_context_and_method(world: World, tmp_path: Path) -> No
 
 
 def test_verify_finds_what_was_altered(world: World, url: str) -> None:
-    vault = Vault(world.graph, world.context, ledger=url, limit="9")
-    release = vault.release(0, "1", request_id="r")
-    assert all(vault.verify(release).values())
+    ledger = open_ledger(url, Limit.of("9"))
+    release = Vault(world.graph, world.context, ledger=ledger).release(0, "1", request_id="r")
+    assert all(verify(release, ledger, world.context, Method()).values())
     fields = json.loads(release.to_json())
     fields["intervention"] = Intervention(delete=((5, 6),), mask=(1,)).to_dict()
-    forged = vault.verify(Release.from_json(json.dumps(fields)))
+    forged = verify(Release.from_json(json.dumps(fields)), ledger, world.context, Method())
     assert [name for name, good in forged.items() if not good] == [
         "the ledger holds this release, word for word",
         "the intervention is on the public list",

@@ -5,11 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from privcfs import Method
 from privcfs.embedded import load_dataset
+from privcfs.lab import cli as lab_cli
 from privcfs.lab import inspect
 from privcfs.lab.bench import as_module
+from privcfs.lab.certify import Row
 from privcfs.lab.training import Labelled, Training, accuracy, train_gcn
 from privcfs.lab.zero import zero_rows
 from privcfs.public.candidates import RULES
@@ -67,6 +70,14 @@ def test_certify_exits_with_zero_and_prints_its_table() -> None:
     assert done.returncode == 0, done.stderr
     assert "BREACH" not in done.stdout
     assert "holds" in done.stdout
+
+
+def test_certify_exits_with_one_on_a_breach(monkeypatch: pytest.MonkeyPatch) -> None:
+    breach = Row("half the sensitivity", 1, "-", "1929", "54.6", passed=False)
+    monkeypatch.setattr(lab_cli, "run_checks", lambda _: [breach])
+    done = CliRunner().invoke(lab_cli.app, ["certify"])
+    assert done.exit_code == 1
+    assert "BREACH" in done.stdout
 
 
 @pytest.mark.parametrize("page", ["certify.md", "bench.md", "zero.md"])

@@ -15,6 +15,7 @@ from privcfs.embedded import NAMES
 from privcfs.errors import InputError, SettingsError, VerificationFailed
 from privcfs.gate.accounting import Limit
 from privcfs.gate.vault import OWNER
+from privcfs.gate.vault import verify as check
 from privcfs.public.epsilon import show
 from privcfs.public.release import Release
 
@@ -189,8 +190,8 @@ def verify(
         release = Release.from_json(certificate.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError):
         raise InputError(f"certificate {certificate} cannot be read; give the JSON file of one release.") from None
-    opened = load_settings(vault).vault()
-    checks = opened.verify(release)
+    settings = load_settings(vault)
+    checks = check(release, settings.ledger(), settings.context(), settings.method())
     failed = [name for name, good in checks.items() if not good]
     if as_json:
         emit({"valid": not failed, "checks": checks})

@@ -17,7 +17,8 @@ STYLE = """
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--wash); color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
 main { max-width: 62rem; margin: 0 auto; padding: 1.5rem 1rem 3rem; }
-h1 { font-size: 1.6rem; margin: 0 0 .25rem; } h2 { font-size: 1.05rem; margin: 0 0 .5rem; } ul + h2 { margin-top: 1.25rem; }
+h1 { font-size: 1.6rem; margin: 0 0 .25rem; }
+h2 { font-size: 1.05rem; margin: 0 0 .5rem; } ul + h2 { margin-top: 1.25rem; }
 .lead { color: var(--soft); margin: 0 0 1.25rem; }
 .grid { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(min(24rem, 100%), 1fr)); }
 section { background: var(--paper); border: 1px solid var(--line); border-radius: .5rem; padding: 1rem 1.25rem; }
@@ -54,8 +55,8 @@ def page(story: Story, release: Release, context: PublicContext, balance: Balanc
 <div class="grid">
 <section class="wide warn"><p>{escape(story.warning)}</p></section>
 <section><h2>What was released</h2>{_list(story.released)}<figure>{neighbourhood(release, context)}
-<figcaption>Node {escape(context.label(release.target))} and its pairs in the public snapshot. Dashed red: deletions named by
-the release. It does not say whether a pair is an edge of the secret graph.</figcaption></figure></section>
+<figcaption>Node {escape(context.label(release.target))} and its pairs in the public snapshot. Dashed red: deletions
+that the release names. It does not say whether a pair is an edge of the secret graph.</figcaption></figure></section>
 <section><h2>What it cost, and what is left</h2>{_meter(balance)}{_list(story.cost)}
 <h2>The best possible attacker</h2>{_gauge(auc)}</section>
 <section><h2>What an outsider can conclude</h2>{_list(story.can)}</section>

@@ -72,7 +72,7 @@ class Vault:
             raise SettingsError("limit belongs to an open ledger already; pass a ledger or a limit, not both.")
         self._graph, self._context, self._method = graph, context, method or Method()
         _rehearse(context, self._method)
-        self._digest = hashlib.sha256(f"{context.digest}\n{self._method!r}".encode()).hexdigest()
+        self._digest = public_digest(context, self._method)
         cap = limit if isinstance(limit, Limit) or limit is None else Limit.of(limit)
         self._ledger = ledger if isinstance(ledger, Ledger) else open_ledger(ledger, cap)
         graph.bind(self._ledger.graph_id)
@@ -120,16 +120,6 @@ class Vault:
         """The ledger's newest row, to be kept elsewhere."""
         return self._ledger.head()
 
-    def verify(self, release: Release) -> dict[str, bool]:
-        """What holds of a certificate: the ledger's chain was checked when the ledger was opened."""
-        stored = self._ledger.released(release.analyst, release.request_id)
-        return {
-            "the ledger holds this release, word for word": stored == release.to_json(),
-            "public context and method are this vault's": release.context_digest == self._digest,
-            "the intervention is on the public list": release.intervention in self.propose(release.target),
-            "the price is the one guaranteed": release.epsilon == release.guarantee.epsilon,
-        }
-
     @property
     def context(self) -> PublicContext:
         """The public side."""
@@ -171,6 +161,23 @@ class Vault:
             analyst=request.analyst,
             request_id=request.request_id,
         )
+
+
+def public_digest(context: PublicContext, method: Method) -> str:
+    """Names everything public behind a release."""
+    return hashlib.sha256(f"{context.digest}\n{method!r}".encode()).hexdigest()
+
+
+def verify(release: Release, ledger: Ledger, context: PublicContext, method: Method) -> dict[str, bool]:
+    """What holds of a certificate. Reads no edge; the ledger's chain was checked when the ledger was opened."""
+    stored = ledger.released(release.analyst, release.request_id)
+    proposed = method.candidates.propose(context, context.node(release.target))
+    return {
+        "the ledger holds this release, word for word": stored == release.to_json(),
+        "public context and method are this vault's": release.context_digest == public_digest(context, method),
+        "the intervention is on the public list": release.intervention in proposed,
+        "the price is the one guaranteed": release.epsilon == release.guarantee.epsilon,
+    }
 
 
 def _refuse_mismatch(graph: PrivateGraph, context: PublicContext, simulation: bool) -> None:

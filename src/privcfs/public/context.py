@@ -60,6 +60,11 @@ class PublicContext:
         """Public input: the rows of the feature table."""
         return self.nodes.count
 
+    @property
+    def number_of_classes(self) -> int:
+        """Public: what the backbone can say."""
+        return self.backbone.number_of_classes
+
     def node(self, target: int | str) -> int:
         """The node that an analyst names, by number or by public name."""
         if isinstance(target, str) and self.node_ids is not None and target in (self.nodes.numbers or {}):

@@ -13,8 +13,4 @@ from privcfs.gate.mechanisms.mechanism import Mechanism
 from privcfs.gate.mechanisms.permute_and_flip import PermuteAndFlip
 from privcfs.gate.mechanisms.uniform import Uniform
 
-MECHANISMS: Mapping[str, Mechanism] = {
-    "exponential": Exponential(),
-    "permute-and-flip": PermuteAndFlip(),
-    "uniform": Uniform(),
-}
+MECHANISMS: Mapping[str, Mechanism] = {item.name: item for item in (Exponential(), PermuteAndFlip(), Uniform())}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import tanh
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,8 @@ from privcfs.public.grid import Grid
 @dataclass(frozen=True, slots=True)
 class Exponential(Mechanism):
     """Weighs a candidate by e**(epsilon score / 2 range)."""
+
+    name: ClassVar[str] = "exponential"
 
     def draw(self, scores: Scores, epsilon: Fraction, randomness: Randomness) -> int:
         values, grid = scores.unseal(), scores.grid

@@ -9,6 +9,7 @@ Check: tests/contracts/test_mechanisms.py::test_hostile_scores_never_pass_the_bo
 
 from abc import ABC, abstractmethod
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,8 @@ from privcfs.private.utilities.utility import Scores
 
 class Mechanism(ABC):
     """Never sees a graph. `draw` uses whole numbers only; `probabilities` is for reports."""
+
+    name: ClassVar[str]
 
     @abstractmethod
     def draw(self, scores: Scores, epsilon: Fraction, randomness: Randomness) -> int:

@@ -12,7 +12,7 @@ Check: tests/contracts/test_mechanisms.py::test_hostile_scores_never_pass_the_bo
 from dataclasses import dataclass
 from fractions import Fraction
 from math import tanh
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,8 @@ WORD_BITS = 64
 @dataclass(frozen=True, slots=True)
 class PermuteAndFlip(Mechanism):
     """Better than the exponential mechanism on small supports, equal to it on large ones."""
+
+    name: ClassVar[str] = "permute-and-flip"
 
     def draw(self, scores: Scores, epsilon: Fraction, randomness: Randomness) -> int:
         values, levels = scores.unseal(), scores.grid.levels

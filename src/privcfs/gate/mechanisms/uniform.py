@@ -8,7 +8,7 @@ Check: tests/contracts/test_mechanisms.py::test_hostile_scores_never_pass_the_bo
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,8 @@ from privcfs.private.utilities.utility import Scores
 @dataclass(frozen=True, slots=True)
 class Uniform(Mechanism):
     """What epsilon 0 would give."""
+
+    name: ClassVar[str] = "uniform"
 
     def draw(self, scores: Scores, epsilon: Fraction, randomness: Randomness) -> int:  # noqa: ARG002
         count = len(scores.unseal())

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,8 @@ from privcfs.public.context import PublicContext
 @dataclass(frozen=True, slots=True)
 class HalfSensitivity(Mechanism):
     """Believes that scores move by half their span. Rejected by hostile scores; it passes the paper's own check."""
+
+    name: ClassVar[str] = "half sensitivity"
 
     honest: Exponential = Exponential()
 

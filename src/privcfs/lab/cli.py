@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from privcfs.cli.output import complain
-from privcfs.errors import PrivcfsError
+from privcfs.errors import InputError, PrivcfsError
 from privcfs.lab.bench import bench_rows
 from privcfs.lab.certify import certify as run_checks
+from privcfs.lab.experiments import EXPERIMENTS
 from privcfs.lab.report import console, show_table, write_markdown
 from privcfs.lab.zero import zero_rows
 
@@ -93,6 +94,21 @@ def zero(
         )
         last = f"<!-- first {SLICE}: {json.dumps(zero_rows(SLICE))} -->"
         write_markdown(write / "zero.md", ("Share of targets whose decision flips", intro, last), headings, rows)
+
+
+@app.command()
+def reproduce(
+    name: Annotated[str, typer.Argument(help=f"One of {', '.join(EXPERIMENTS)}, or all.")],
+    write: Annotated[Path, typer.Option(help="Folder for Markdown and CSV.")] = Path("docs/results"),
+) -> None:
+    """Compute tables of the paper again, with its numbers beside ours."""
+    if name != "all" and name not in EXPERIMENTS:
+        raise InputError(f"experiment {name!r} is unknown; choose one of {', '.join(EXPERIMENTS)}, or all.")
+    for chosen in EXPERIMENTS if name == "all" else [name]:
+        with console.status(chosen) as status:
+            table = EXPERIMENTS[chosen](lambda step, label=chosen: status.update(f"{label}: {step}"))  # type: ignore[misc]
+        show_table(table.title, table.headings, table.rows)
+        table.write(write, chosen)
 
 
 def main() -> None:

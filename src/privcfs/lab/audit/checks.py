@@ -1,7 +1,7 @@
 """Exact comparisons of two releases that differ in the private graph alone."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from math import exp
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from privcfs.gate.mechanisms.decay import exponential_above
 from privcfs.gate.mechanisms.mechanism import Mechanism
+from privcfs.lab.metrics import with_range
 from privcfs.private.deadline import Deadline
 from privcfs.private.graph import PrivateGraph
 from privcfs.private.outcomes import evaluate
@@ -80,8 +81,7 @@ def release_law(setting: Setting, pairs: Pairs) -> tuple[Candidates, Scores, NDA
     candidates = setting.rule(graph).propose(setting.context, setting.target)
     scores = setting.utility.score(evaluate(graph, setting.context, candidates, Deadline(60)))
     if setting.printed is not None:
-        grid = replace(scores.grid, span=int(scores.grid.denominator * setting.printed))
-        scores = Scores(scores.unseal(), grid)
+        scores = with_range(scores, setting.printed)
     return candidates, scores, setting.mechanism.probabilities(scores, setting.epsilon)
 
 

@@ -72,7 +72,9 @@ class EdgeListReader:
 
     def _refuse_loops_and_repeats(self, rows: NDArray[np.int64]) -> None:
         remedy = "remove it" + (
-            ", or pass simplify=True to drop self-loops and merge repeats" if self.may_simplify else ""
+            ", or pass simplify=True (simplify = true in vault.toml) to drop self-loops and merge repeats"
+            if self.may_simplify
+            else ""
         )
         loops = np.flatnonzero(rows[:, 0] == rows[:, 1])
         if loops.size:
@@ -109,14 +111,18 @@ class EdgeListReader:
             return None
         if len(cells) not in (2, 3):
             self._refuse(f"line {line} has {len(cells)} columns", "write source,target or source,target,weight")
-        try:
-            pair = self.nodes.number(cells[0]), self.nodes.number(cells[1])
-        except KeyError:
-            self._refuse(
-                f"line {line} names an unknown node in {','.join(cells[:2])!r}",
-                "use node numbers or names of node_ids; a header must read source,target",
-            )
+        pair = self._pair(cells)
+        if pair is None:
+            known = "node numbers" if self.nodes.numbers is None else "names of node_ids"
+            what = f"line {line} names an unknown node in {','.join(cells[:2])!r}"
+            self._refuse(what, f"use {known}; a header must read source,target")
         return pair if len(cells) == 2 or self._weight(line, cells[2]) else None
+
+    def _pair(self, cells: list[str]) -> tuple[int, int] | None:
+        try:
+            return self.nodes.number(cells[0]), self.nodes.number(cells[1])
+        except KeyError:
+            return None
 
     def _weight(self, line: int, text: str) -> bool:
         try:
@@ -155,7 +161,8 @@ def read_features(source: str | Path | ArrayLike | sp.sparray | sp.spmatrix, fau
             raise fault(f"features has shape {dense.shape} and type {dense.dtype}; give one row of numbers per node.")
         raw = dense
     try:
-        sp.csr_array(raw).check_format(full_check=True)
+        if hasattr(raw, "check_format"):
+            raw.check_format(full_check=True)
         matrix = sp.csr_array(raw, dtype=np.float32, copy=True)
     except (ValueError, TypeError) as error:
         raise fault(f"features is not a valid table of numbers ({error}); write it again.") from None
@@ -206,9 +213,9 @@ def _sparse_npz(path: Path) -> Any:
 
 
 def _number_table(path: Path) -> NDArray[np.float64]:
-    with path.open(newline="", encoding="utf-8") as file:
+    with path.open(newline="", encoding="utf-8-sig") as file:
         rows = [row for row in csv.reader(file) if row]
-    if rows and not _is_number(rows[0][0]):
+    if rows and not any(_is_number(cell) for cell in rows[0]):
         rows = rows[1:]
     if len({len(row) for row in rows}) > 1:
         raise ValueError("rows differ in length")

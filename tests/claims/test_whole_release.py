@@ -17,7 +17,7 @@ from privcfs.lab.audit.checks import (
     node_neighbours,
     worst,
 )
-from privcfs.lab.audit.twins import FilteredSupport, HalfSensitivity, PrivateOrder
+from privcfs.lab.audit.twins import FilteredSupport, Overconfident, PrivateOrder
 from privcfs.lab.certify import BOUNDARY, SMALL, boundary_contexts, certify, no_flip_law
 from privcfs.private.graph import PrivateGraph
 from privcfs.private.utilities import UTILITIES
@@ -78,14 +78,14 @@ def test_the_check_rejects_a_filtered_support_and_a_private_order() -> None:
 def test_small_graphs_alone_do_not_convict_half_the_sensitivity() -> None:
     """Why hostile scores are needed: the paper's own check passes a mechanism that is not private."""
     world = random_world(0)
-    setting = Setting(world.context, 0, lambda _: SMALL, Gated(), HalfSensitivity(), Fraction(1))
+    setting = Setting(world.context, 0, lambda _: SMALL, Gated(), Overconfident(), Fraction(1))
     found = worst(compare(setting, world.pairs, other) for other in edge_neighbours(world.pairs, NODES))
     assert found.ratio < np.exp(2)
 
 
 @pytest.mark.parametrize(("printed", "expected"), [(Fraction(1), 0.972), (None, 0.970)], ids=["as printed", "ours"])
 def test_the_no_flip_case_matches_its_closed_form(printed: Fraction | None, expected: float) -> None:
-    law = no_flip_law(printed)
+    law = no_flip_law(printed, Exponential())
     x = 8 * 0.2 / (2 * (1 if printed else 0.95))
     assert len(law) == 77
     assert abs(law[0] - np.exp(x) / (76 + np.exp(x))) < 1e-12
@@ -107,4 +107,4 @@ def test_the_boundary_cases_are_what_they_say() -> None:
 def test_the_certificate_table_has_no_breach() -> None:
     rows = list(certify(graphs=10))
     assert [row.check for row in rows if not row.passed] == []
-    assert sum("twin must be rejected" in row.check for row in rows) == 3
+    assert sum("twin must be rejected" in row.check for row in rows) == 8

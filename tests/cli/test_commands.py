@@ -81,6 +81,8 @@ def test_an_own_graph_from_files_to_verified_release(shell: Shell) -> None:
     assert release["guarantee"]["utility_range"] == "24/25"
     assert release["assumptions"] == ["BACKBONE_PUBLIC", "FEATURES_PUBLIC", "SNAPSHOT_FIXED", "TARGET_PUBLIC"]
     assert shell.ask("explain", "person-3", "--epsilon", "1", "--request-id", "first") == release
+    again = shell.run("explain", "person-3", "--epsilon", "1", "--request-id", "first")
+    assert "Already paid: the same release as before." in again.stdout
     budget = shell.ask("budget")
     assert (budget["spent"], budget["left"], budget["releases"]) == ("1", "9", 1)
     (shell.folder / "release.json").write_text(json.dumps(release))
@@ -93,7 +95,7 @@ def test_an_own_graph_from_files_to_verified_release(shell: Shell) -> None:
 
 
 def test_several_targets_in_words(shell: Shell) -> None:
-    done = shell.run("explain", "0", "person-1", "2", "--epsilon", "0.5", "--analyst", "ann")
+    done = shell.run("explain", "person-0", "person-1", "person-2", "--epsilon", "0.5", "--analyst", "ann")
     assert done.returncode == 0, done.stderr
     assert "Node person-1, epsilon 0.5:" in done.stdout
     assert "pure 0.5-differential privacy of the whole release" in done.stdout
@@ -105,21 +107,25 @@ def test_candidates_are_public_and_free(shell: Shell) -> None:
     shown = shell.ask("candidates", "person-3", "--most", "2")
     assert shown["listed"][0] == {"delete": [], "add": [], "mask": []}
     assert shown["number"] > 2
-    assert "from public data alone" in shell.run("candidates", "3").stdout
+    assert "from public data alone" in shell.run("candidates", "person-3").stdout
     assert not (shell.folder / "budget.db").exists()
     (shell.folder / "edges.csv").unlink()
     assert shell.ask("candidates", "person-3", "--most", "2") == shown, "reads no private file"
 
 
 def test_an_analysts_mistakes_cost_nothing(shell: Shell) -> None:
-    shell.ask("explain", "0", "--epsilon", "1", "--request-id", "used")
+    shell.ask("explain", "person-0", "--epsilon", "1", "--request-id", "used")
     mistakes: list[tuple[type[PrivcfsError], str, tuple[str, ...]]] = [
         (InputError, "target 'person-99' is not a node", ("explain", "person-99", "--epsilon", "1")),
-        (InputError, "epsilon is 'NaN'", ("explain", "0", "--epsilon", "NaN")),
-        (InputError, "epsilon is 0; it must lie above 0", ("explain", "0", "--epsilon", "0")),
-        (BudgetExhausted, "Nothing was charged", ("explain", "0", "--epsilon", "60")),
-        (RequestConflict, "'used' was used before", ("explain", "1", "--epsilon", "1", "--request-id", "used")),
-        (InputError, "one target at a time", ("explain", "0", "1", "--epsilon", "1", "--request-id", "two")),
+        (InputError, "epsilon is 'NaN'", ("explain", "person-0", "--epsilon", "NaN")),
+        (InputError, "epsilon is 0; it must lie above 0", ("explain", "person-0", "--epsilon", "0")),
+        (BudgetExhausted, "Nothing was charged", ("explain", "person-0", "--epsilon", "60")),
+        (RequestConflict, "'used' was used before", ("explain", "person-1", "--epsilon", "1", "--request-id", "used")),
+        (
+            InputError,
+            "one target at a time",
+            ("explain", "person-0", "person-1", "--epsilon", "1", "--request-id", "two"),
+        ),
         (InputError, "cannot be read", ("verify", "missing.json")),
         (InputError, "is not a certificate of privcfs", ("verify", "vault.toml")),
     ]
@@ -159,27 +165,63 @@ def rewrite(shell: Shell, old: str, new: str) -> None:
 )
 def test_an_owners_mistakes_are_named(shell: Shell, old: str, new: str, message: str) -> None:
     rewrite(shell, old, new)
-    assert message in shell.fails(OwnerError, "explain", "0", "--epsilon", "1")
+    assert message in shell.fails(OwnerError, "explain", "person-0", "--epsilon", "1")
 
 
 def test_a_limit_is_raised_on_purpose(shell: Shell) -> None:
-    shell.ask("explain", "0", "--epsilon", "1")
+    shell.ask("explain", "person-0", "--epsilon", "1")
     rewrite(shell, 'limit = "10"', 'limit = "20"')
     assert "privcfs budget --set-limit" in shell.fails(SettingsError, "budget")
-    assert "Limit is now 20" in shell.run("budget", "--set-limit", "20").stdout
+    assert "Limits changed" in shell.run("budget", "--set-limit", "20").stdout
     assert shell.ask("budget")["left"] == "19"
+    rewrite(shell, 'limit_per_analyst = "4"', 'limit_per_analyst = "5"')
+    assert shell.run("budget", "--set-analyst-limit", "5").returncode == 0
+    assert shell.ask("budget", "--analyst", "owner")["left"] == "4"
+
+
+def test_looking_at_the_budget_first_does_no_harm(shell: Shell) -> None:
+    assert shell.ask("budget")["spent"] == "0"
+    assert shell.ask("explain", "person-0", "--epsilon", "1")["epsilon"] == "1"
+
+
+def test_a_batch_that_runs_out_says_what_was_paid(shell: Shell) -> None:
+    message = shell.fails(BudgetExhausted, "explain", "person-0", "person-1", "person-2", "--epsilon", "2")
+    assert "Before that, 2 of 3 nodes were released" in message
+
+
+@pytest.mark.parametrize(
+    "change", [{"labels": {"3": "eve"}}, {"note": "added"}, {"guarantee": {"delta": "0.5"}}], ids=str
+)
+def test_verify_rejects_any_change(shell: Shell, change: dict[str, Any]) -> None:
+    release = shell.ask("explain", "person-3", "--epsilon", "1")
+    for key, value in change.items():
+        release[key] = {**release[key], **value} if isinstance(value, dict) else value
+    (shell.folder / "forged.json").write_text(json.dumps(release))
+    assert "no field was changed or added" in shell.fails(VerificationFailed, "verify", "forged.json")
+
+
+def test_exporting_a_head_does_not_hide_a_rollback(shell: Shell) -> None:
+    shell.ask("explain", "person-0", "--epsilon", "1")
+    old = (shell.folder / "budget.db").read_bytes()
+    shell.ask("explain", "person-0", "--epsilon", "1")
+    for name in ("budget.db-wal", "budget.db-shm"):
+        (shell.folder / name).unlink(missing_ok=True)
+    (shell.folder / "budget.db").write_bytes(old)
+    assert "lacks row" in shell.fails(LedgerRolledBack, "budget", "--export-head", "head.json")
 
 
 def test_a_lost_or_rolled_back_ledger_is_refused(shell: Shell) -> None:
-    shell.ask("explain", "0", "--epsilon", "1")
+    shell.ask("explain", "person-0", "--epsilon", "1")
     for name in ("budget.db", "budget.db-wal", "budget.db-shm"):
         (shell.folder / name).unlink(missing_ok=True)
-    assert "is missing, but a head of it is known" in shell.fails(LedgerRolledBack, "explain", "0", "--epsilon", "1")
+    assert "is missing, but a head of it is known" in shell.fails(
+        LedgerRolledBack, "explain", "person-0", "--epsilon", "1"
+    )
     assert "is missing" in shell.fails(LedgerRolledBack, "budget")
 
 
 def test_a_lost_head_is_noticed_and_exported_anew(shell: Shell) -> None:
-    shell.ask("explain", "0", "--epsilon", "1")
+    shell.ask("explain", "person-0", "--epsilon", "1")
     (shell.folder / "head.json").unlink()
     assert "head file" in shell.fails(SettingsError, "budget")
     assert shell.run("budget", "--export-head", "head.json").returncode == 0

@@ -211,7 +211,7 @@ def test_another_programs_database_is_refused(path: Path) -> None:
 
 
 def test_a_missing_ledger_or_folder_is_named(path: Path, tmp_path: Path) -> None:
-    with pytest.raises(LedgerError, match="does not exist; give a limit to make one"):
+    with pytest.raises(LedgerError, match="does not exist; restore it, or give a limit"):
         SqliteLedger(path)
     with pytest.raises(LedgerError, match="cannot be opened; does its folder exist"):
         SqliteLedger(tmp_path / "nowhere" / "budget.db", Limit.of("1"))
@@ -315,9 +315,9 @@ def test_a_connection_is_not_shared_across_a_fork(path: Path) -> None:
 
 def test_a_commit_is_synced_before_it_returns(path: Path) -> None:
     ledger = SqliteLedger(path, Limit.of("9"))
-    connection = ledger._connect()
-    assert connection.execute("PRAGMA synchronous").fetchone()[0] == 2
-    assert connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
+    with ledger._writing() as connection:
+        assert connection.execute("PRAGMA synchronous").fetchone()[0] == 2
+        assert connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
 
 
 DAEMON = """

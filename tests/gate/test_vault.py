@@ -114,9 +114,15 @@ def test_a_failed_evaluation_is_drawn_from_as_usual(
 
 
 def test_an_overrunning_evaluation_is_drawn_from_as_usual(world: World, url: str) -> None:
-    vault = Vault(world.graph, world.context, ledger=url, limit="9", method=Method(evaluation_seconds=-1))
+    vault = Vault(world.graph, world.context, ledger=url, limit="9", method=Method(evaluation_seconds=1e-9))
     assert vault.release(0, "1").intervention in set(vault.propose(0))
     assert "Overrun" in vault.failures[0]
+
+
+@pytest.mark.parametrize("seconds", [0, -5, "x", None, float("nan")], ids=str)
+def test_a_time_limit_must_be_a_number_above_0(seconds: Any) -> None:
+    with pytest.raises(SettingsError, match="evaluation_seconds is"):
+        Method(evaluation_seconds=seconds)
 
 
 def test_nothing_private_is_read_before_the_charge_is_durable(
@@ -144,6 +150,7 @@ def test_a_refused_request_reads_nothing_and_pays_nothing(
     attempts: list[tuple[Callable[[], object], type[PrivcfsError], str]] = [
         (lambda: vault.release(99, "1"), UnknownNode, "target '99' is not a node; give a number from 0 to 7"),
         (lambda: vault.release(-1, "1"), UnknownNode, "target '-1' is not a node"),
+        (lambda: vault.release(None, "1"), UnknownNode, "target is a NoneType"),  # type: ignore[arg-type]
         (lambda: vault.release("x", "1"), UnknownNode, "target 'x' is not a node"),
         (lambda: vault.release(True, "1"), UnknownNode, "target 'True' is not a node"),
         (lambda: vault.release(0, "0"), BadEpsilon, "epsilon is 0; it must lie above 0"),

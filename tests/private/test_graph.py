@@ -48,6 +48,13 @@ def test_every_way_in_gives_the_same_graph(tmp_path: Path) -> None:
         PrivateGraph.from_scipy(matrix, number_of_nodes=6),
         PrivateGraph.from_pyg(Data(edge_index=torch.tensor(both.T.copy())), number_of_nodes=6),
         PrivateGraph.from_networkx(networkx.Graph(PAIRS), number_of_nodes=6),
+        PrivateGraph.from_networkx(networkx.Graph([*PAIRS, (4, 5, {"weight": 0})]), number_of_nodes=int(np.int64(6))),
+        PrivateGraph.from_pyg(
+            Data(
+                edge_index=torch.tensor([[0, 1, 2, 0, 4], [1, 3, 3, 4, 5]]), edge_weight=torch.tensor([1, 2, 1, 1, 0])
+            ),
+            number_of_nodes=6,
+        ),
         PrivateGraph.from_networkx(
             networkx.Graph([(NAMES[u], NAMES[w]) for u, w in PAIRS]), number_of_nodes=6, node_ids=NAMES
         ),
@@ -90,7 +97,7 @@ def test_simplify_drops_loops_and_merges_repeats() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("0,1\n0,bob\n", "edges line 2 names an unknown node in '0,bob'; use node numbers or names of node_ids"),
+        ("0,1\n0,bob\n", "edges line 2 names an unknown node in '0,bob'; use node numbers; a header must read"),
         ("0\n", "edges line 1 has 1 columns; write source,target"),
         ("0,1,2,3\n", "edges line 1 has 4 columns"),
         ("0,1,nan\n", "edges line 1 has the weight 'nan'"),

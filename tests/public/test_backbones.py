@@ -93,6 +93,14 @@ def test_a_model_that_cannot_be_evaluated_is_refused_before_it_costs_anything(tm
         )
 
 
+def test_what_is_no_finished_module_is_refused() -> None:
+    with pytest.raises(BackboneError, match="module is a function; give a torch"):
+        TorchBackbone(lambda x: x, hops=1, number_of_features=4, number_of_classes=2)  # type: ignore[arg-type]
+    lazy = pyg.SAGEConv(-1, 2)
+    with pytest.raises(BackboneError, match="layers of unknown width; run it once"):
+        TorchBackbone(lazy, hops=1, number_of_features=4, number_of_classes=2)
+
+
 def test_weights_do_not_depend_on_how_they_are_stored() -> None:
     weights = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
     second = np.ones((3, 2), np.float32)

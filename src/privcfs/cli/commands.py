@@ -10,9 +10,9 @@ from rich.progress import Progress
 import privcfs
 from privcfs.cli.demo import run_demo
 from privcfs.cli.output import balance_fields, console, emit, in_words, odds, release_fields, say
-from privcfs.cli.settings import load_settings, template, write_head
+from privcfs.cli.settings import load_settings, read_head, template, write_head
 from privcfs.embedded import NAMES
-from privcfs.errors import InputError, SettingsError, VerificationFailed
+from privcfs.errors import BudgetExhausted, InputError, SettingsError, VerificationFailed
 from privcfs.gate.accounting import Limit
 from privcfs.gate.vault import OWNER
 from privcfs.gate.vault import verify as check
@@ -26,6 +26,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 VaultOption = Annotated[Path, typer.Option("--vault", help="The owner's vault file.", show_default=True)]
@@ -95,19 +96,25 @@ def explain(
     opened = settings.vault()
     context = opened.context
     nodes = [context.node(target) for target in targets]
+    spent = opened.balance().spent
     with Progress(console=console, transient=True, disable=as_json or len(nodes) < 3) as progress:
-        for node in progress.track(nodes, description="Releasing"):
-            release = opened.release(node, epsilon, analyst=analyst, request_id=request_id)
-            settings.remember(opened.head())
+        for done, node in enumerate(progress.track(nodes, description="Releasing")):
+            try:
+                release = opened.release(node, epsilon, analyst=analyst, request_id=request_id)
+            except BudgetExhausted as error:
+                raise BudgetExhausted(f"{error} Before that, {done} of {len(nodes)} nodes were released.") from None
             if as_json:
                 emit(release_fields(release, context))
-                continue
-            say(f"Node {context.label(node)}, epsilon {show(release.epsilon)}:")
-            for line in in_words(release.intervention, context):
-                say(f"  {line}")
-            say(f"  request id {release.request_id}")
+            else:
+                say(f"Node {context.label(node)}, epsilon {show(release.epsilon)}:")
+                for line in in_words(release.intervention, context):
+                    say(f"  {line}")
+                say(f"  request id {release.request_id}")
+            settings.remember(opened.head())
     if not as_json:
         balance = opened.balance()
+        if balance.spent == spent:
+            say("Already paid: the same release as before.")
         say(f"Guarantee of each release: {release.guarantee}.")
         left = "" if balance.left is None else f", {show(balance.left)} left"
         say(f"Budget: {show(balance.spent)} spent{left}.")
@@ -119,19 +126,23 @@ def budget(
     analyst: Annotated[str | None, typer.Option(help="Show one analyst's part.")] = None,
     export_head: Annotated[Path | None, typer.Option(help="Write the ledger's newest row, to keep elsewhere.")] = None,
     set_limit: Annotated[str | None, typer.Option(help="The owner's decision: change the total limit.")] = None,
+    set_analyst_limit: Annotated[str | None, typer.Option(help="Likewise, the limit of each analyst.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show what is spent, held and left; check the ledger's chain on the way."""
     settings = load_settings(vault)
-    changing = set_limit is not None or export_head is not None
-    ledger = settings.ledger_as_it_is() if changing else settings.ledger()
-    if set_limit is not None:
-        ledger.change_limit(Limit.of(set_limit, ledger.limit.per_analyst))
+    if export_head is not None:
+        ledger = settings.ledger_as_it_is(read_head(export_head) or settings.kept_head())
+        write_head(export_head, ledger.head())
+    elif set_limit is not None or set_analyst_limit is not None:
+        ledger = settings.ledger_as_it_is(settings.known())
+        before = ledger.limit
+        ledger.change_limit(Limit.of(set_limit or before.total, set_analyst_limit or before.per_analyst))
         settings.remember(ledger.head())
         if not as_json:
-            say(f"Limit is now {set_limit}; write the same into {vault}.")
-    if export_head is not None:
-        write_head(export_head, ledger.head())
+            say(f"Limits changed; write the same into {vault}.")
+    else:
+        ledger = settings.ledger()
     balance = ledger.balance(analyst)
     if as_json:
         emit({**balance_fields(balance), "analyst": analyst, "head": json.loads(ledger.head().to_json())})
@@ -187,11 +198,14 @@ def verify(
 ) -> None:
     """Check a release certificate against the ledger and the public context."""
     try:
-        release = Release.from_json(certificate.read_text(encoding="utf-8"))
+        text = certificate.read_text(encoding="utf-8")
+        release = Release.from_json(text)
     except (OSError, UnicodeDecodeError):
         raise InputError(f"certificate {certificate} cannot be read; give the JSON file of one release.") from None
     settings = load_settings(vault)
-    checks = check(release, settings.ledger(), settings.context(), settings.method())
+    context = settings.context()
+    checks = check(release, settings.ledger(), context, settings.method())
+    checks["no field was changed or added"] = json.loads(text) in (release.to_dict(), release_fields(release, context))
     failed = [name for name, good in checks.items() if not good]
     if as_json:
         emit({"valid": not failed, "checks": checks})

@@ -25,8 +25,9 @@ LIMIT = "10"
 TARGETS = {"cora": 1869, "citeseer": 2488}
 METHOD = Method()
 WARNING = (
-    "SIMULATION. The citations play the secret; the public snapshot is half of them, drawn for this demo. A real vault "
-    "refuses such a snapshot: yours must have been public before, and independently of, the private edges."
+    "SIMULATION. The citations play the secret; the public snapshot is half of them, drawn for this demo, so it "
+    "protects nobody. Yours must have been public before, and independently of, the private edges: no program can "
+    "check that for you."
 )
 
 
@@ -49,8 +50,11 @@ def run_demo(name: str, target: int | None, epsilon: str, folder: Path, as_json:
     story = _story(data, release, context, vault, behind_the_curtain(graph, context, release))
     auc = (1 + METHOD.mechanism.advantage(release.epsilon)) / 2
     html, certificate = folder / "release.html", folder / "release.json"
-    html.write_text(page(story, release, context, vault.balance(), auc), encoding="utf-8")
-    certificate.write_text(json.dumps(release_fields(release, context), indent=2) + "\n", encoding="utf-8")
+    try:
+        html.write_text(page(story, release, context, vault.balance(), auc), encoding="utf-8")
+        certificate.write_text(json.dumps(release_fields(release, context), indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise SettingsError(f"{error.filename} cannot be written: {error.strerror}.") from None
     if as_json:
         emit(
             {"release": release_fields(release, context), "budget": balance_fields(vault.balance()), "page": str(html)}
@@ -102,7 +106,7 @@ def behind_the_curtain(graph: PrivateGraph, context: PublicContext, release: Rel
     return {
         "release_flips": bool(flips[list(candidates).index(release.intervention)]),
         "chance": float(probabilities @ flips),
-        "guess": in_words(candidates[guess], context),
+        "guess": in_words(candidates[guess], context) if guess else ["no intervention"],
         "guess_flips": bool(flips[guess]),
         "ceiling": bool(flips.any()),
     }
@@ -120,7 +124,7 @@ def _curtain_words(curtain: dict[str, Any], price: str) -> list[str]:
         "We can look only because these citations are public after all; an analyst never sees this part.",
         f"This release {verb} the decision; a release at epsilon {price} does so with probability "
         f"{curtain['chance']:.3f} for this paper ({possible}).",
-        "The honest zero: the best guess from public data alone, at epsilon 0, is to "
+        "The honest zero: the best guess from public data alone, at epsilon 0, is: "
         f"{' and '.join(curtain['guess'])}. It {zero} the decision.",
     ]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
-from privcfs.errors import SettingsError
+from privcfs.errors import InputError, SettingsError
 from privcfs.gate.accounting import Limit
 from privcfs.gate.ledger import SQLITE, open_ledger
 from privcfs.gate.ledger.ledger import Head, Ledger
@@ -94,11 +94,13 @@ class Settings:
         """The account, made on first use."""
         budget = self.tables["budget"]
         limit = Limit.of(self._text("budget", "limit"), budget.get("limit_per_analyst"))
-        return self._open(limit, self._known())
+        ledger = self._open(limit, self.known())
+        self.remember(ledger.head())
+        return ledger
 
-    def ledger_as_it_is(self) -> Ledger:
-        """The existing account, whatever limit and head the files say: for changing them."""
-        return self._open(None, None)
+    def ledger_as_it_is(self, known: Head | None = None) -> Ledger:
+        """The existing account, whatever limit the file says: for changing it, or for exporting its head."""
+        return self._open(None, known)
 
     def remember(self, head: Head) -> None:
         """Keeps the ledger's newest row where the vault file says."""
@@ -126,18 +128,20 @@ class Settings:
         url = self._text("budget", "ledger")
         return SQLITE + str(self.folder / url.removeprefix(SQLITE)) if url.startswith(SQLITE) else url
 
-    def _known(self) -> Head | None:
-        if "head" not in self.tables["budget"]:
-            return None
-        path = self._path("budget", "head")
-        if path.exists():
-            return Head.from_json(path.read_text(encoding="utf-8"))
-        if Path(self._ledger_url().removeprefix(SQLITE)).exists():
+    def known(self) -> Head | None:
+        """The head that the vault file says to trust; none before first use."""
+        kept = self.kept_head()
+        if kept is None and "head" in self.tables["budget"] and exists(Path(self._ledger_url().removeprefix(SQLITE))):
+            path = self._path("budget", "head")
             raise SettingsError(
                 f"head file {path} is missing, but the ledger exists; restore it, or trust the ledger as it is: "
-                f"privcfs budget --export-head {path.name}."
+                f"privcfs budget --export-head {path}."
             )
-        return None
+        return kept
+
+    def kept_head(self) -> Head | None:
+        """The head in the file that the vault file names, if both are there."""
+        return read_head(self._path("budget", "head")) if "head" in self.tables["budget"] else None
 
     def _flag(self, table: str, key: str) -> bool:
         value = self.tables[table].get(key, False)
@@ -161,14 +165,35 @@ class Settings:
         return self.folder / self._text(table, key)
 
 
-def write_head(path: Path, head: Head) -> None:
-    """Replaces the file in one step, so that a crash leaves the old head or the new one."""
-    fresh = path.with_name(path.name + ".new")
+def read_head(path: Path) -> Head | None:
+    """The head that a file keeps, if the file exists."""
     try:
+        return Head.from_json(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, InputError) as error:
+        raise SettingsError(f"head file {path} cannot be read: {error}") from None
+
+
+def exists(path: Path) -> bool:
+    """Whether a file is there; a path that cannot even be looked up is the owner's mistake."""
+    try:
+        return path.exists()
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"path {str(path)[:80]!r} cannot be looked up: {error}.") from None
+
+
+def write_head(path: Path, head: Head) -> None:
+    """Replaces the file in one step, never by an older head: a crash or a second writer leaves one whole head."""
+    kept = read_head(path)
+    if kept is not None and kept.graph_id == head.graph_id and kept.position > head.position:
+        return
+    try:
+        fresh = path.with_name(f"{path.name}.{secrets.token_hex(4)}.new")
         fresh.write_text(head.to_json() + "\n", encoding="utf-8")
         fresh.replace(path)
-    except OSError as error:
-        raise SettingsError(f"head file {path} cannot be written: {error.strerror}.") from None
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"head file {path} cannot be written: {error}.") from None
 
 
 def load_settings(path: Path) -> Settings:
@@ -177,7 +202,7 @@ def load_settings(path: Path) -> Settings:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise SettingsError(f"vault file {path} does not exist; write one with `privcfs init`.") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise SettingsError(f"vault file {path} cannot be read: {error}.") from None
     for table, keys in tables.items():
         if table not in KEYS or not isinstance(keys, dict):

@@ -68,4 +68,4 @@ class Balance:
     @property
     def left(self) -> Fraction | None:
         """What may still be spent; none where there is no limit of its own."""
-        return None if self.limit is None else self.limit - self.spent
+        return None if self.limit is None else max(self.limit - self.spent, Fraction(0))

@@ -11,7 +11,8 @@ Check: tests/claims/test_whole_release.py::test_the_release_is_private_for_edges
 import hashlib
 import secrets
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from threading import RLock
 from typing import final
 
 import numpy as np
@@ -37,6 +38,7 @@ from privcfs.public.release import ADJACENCY, Guarantee, Release
 
 OWNER = "owner"
 MOST_LEVELS = 20_000
+SILENCE = RLock()  # the filter of warnings belongs to the whole process
 
 
 @final
@@ -47,7 +49,12 @@ class Method:
     candidates: CandidateRule = Product()
     utility: Utility = Gated()
     mechanism: Mechanism = Exponential()
-    evaluation_seconds: int = 60
+    evaluation_seconds: float = 60
+
+    def __post_init__(self) -> None:
+        seconds = self.evaluation_seconds
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < 1e6:
+            raise SettingsError(f"evaluation_seconds is {seconds!r}; give a number above 0.")
 
 
 @final
@@ -68,6 +75,8 @@ class Vault:
     ) -> None:
         """`ledger` is a URL, with `limit` where it may have to be made, or an open ledger, which has its own."""
         _refuse_mismatch(graph, context, simulation)
+        if not isinstance(ledger, str | Ledger):
+            raise SettingsError(f"ledger is a {type(ledger).__name__}; write sqlite:///budget.db or open one first.")
         if isinstance(ledger, Ledger) and limit is not None:
             raise SettingsError("limit belongs to an open ledger already; pass a ledger or a limit, not both.")
         self._graph, self._context, self._method = graph, context, method or Method()
@@ -138,7 +147,7 @@ class Vault:
     def _score(self, candidates: Candidates, fallback: Scores) -> Scores:
         """Sealed scores. A failed evaluation gets the public ones: a visible failure or warning would be a release."""
         try:
-            with np.errstate(all="ignore"), warnings.catch_warnings():
+            with SILENCE, np.errstate(all="ignore"), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 deadline = Deadline(self._method.evaluation_seconds)
                 outcomes = evaluate(self._graph, self._context, candidates, deadline)
@@ -198,12 +207,16 @@ def _rehearse(context: PublicContext, method: Method) -> None:
     if highest > MOST_LEVELS:
         raise SettingsError(f"utility weights need {highest} steps; choose simpler fractions (at most {MOST_LEVELS}).")
     snapshot = PrivateGraph.from_edges(context.snapshot.pairs, number_of_nodes=context.number_of_nodes)
-    nothing = Candidates(0, method.candidates.caps)
+    proposed = method.candidates.propose(context, 0)
+    few = replace(proposed, pair_sets=proposed.pair_sets[:3], feature_sets=proposed.feature_sets[:3])
     try:
-        method.utility.score(evaluate(snapshot, context, nothing, Deadline(600)))
+        first, second = (evaluate(snapshot, context, few, Deadline(600)) for _ in range(2))
+        method.utility.score(first)
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
         raise BackboneError(f"backbone cannot be evaluated on the public snapshot ({reason}); check it.") from error
+    if (first.logits != second.logits).any():
+        raise BackboneError("backbone says something else each time; freeze it (no dropout, no sampling).")
 
 
 def _name(text: str, argument: str) -> str:

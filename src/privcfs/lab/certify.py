@@ -1,7 +1,7 @@
 """The certification checks: the paper's exhaustive small graphs, its boundary cases, and what it lacks."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
 from math import exp
@@ -27,7 +27,7 @@ from privcfs.lab.audit.checks import (
     release_law,
     worst,
 )
-from privcfs.lab.audit.twins import FilteredSupport, HalfSensitivity, PrivateOrder
+from privcfs.lab.audit.twins import FilteredSupport, Overconfident, PrivateOrder, Understated
 from privcfs.private.deadline import Deadline
 from privcfs.private.graph import PrivateGraph
 from privcfs.private.outcomes import evaluate
@@ -63,7 +63,7 @@ class Row:
 
 
 def certify(graphs: int = 40) -> Iterator[Row]:
-    """Every check, each followed by the twin that it must reject."""
+    """Every check, and then a broken twin for each that it must reject."""
     worlds = [_world(seed) for seed in range(graphs)]
     yield from _small_graphs(worlds)
     yield from _boundary_rows()
@@ -176,25 +176,21 @@ def _range(rule: CandidateRule) -> Fraction:
     return Gated().grid(rule.caps).range
 
 
-def _closed_form(printed: Fraction | None) -> Row:
+def _closed_form(printed: Fraction | None, mechanism: Mechanism | None = None, expected: bool = True) -> Row:
     """P(empty) = e**x / (76 + e**x) with x = epsilon 0.2 / (2 range), where no candidate flips."""
-    law = no_flip_law(printed)
+    law = no_flip_law(printed, mechanism or Exponential())
     x = 8 * 0.2 / (2 * float(printed or _range(BOUNDARY)))
-    expected = exp(x) / (len(law) - 1 + exp(x))
-    return Row(
-        f"boundary: closed form at {len(law)} candidates, {'range 1' if printed else 'our range'}: invalid release",
-        1,
-        "-",
-        f"{1 - law[0]:.4%}",
-        f"{1 - expected:.4%}",
-        bool(abs(law[0] - expected) < 1e-12),
-    )
+    empty = exp(x) / (len(law) - 1 + exp(x))
+    title = f"closed form at {len(law)} candidates, {'range 1' if printed else 'our range'}: invalid release"
+    title = f"boundary: {title}" if expected else f"twin must be rejected: half the sensitivity, by {title}"
+    agrees = bool(abs(law[0] - empty) < 1e-12)
+    return Row(title, 1, "-", f"{1 - law[0]:.4%}", f"{1 - empty:.4%}", agrees == expected)
 
 
-def no_flip_law(printed: Fraction | None) -> NDArray[np.float64]:
+def no_flip_law(printed: Fraction | None, mechanism: Mechanism) -> NDArray[np.float64]:
     """The release distribution where no candidate flips, at epsilon 8."""
     context, pairs = boundary_contexts()["no feasible flip"]
-    setting = Setting(context, 0, lambda _: BOUNDARY, Gated(), Exponential(), EIGHT, printed)
+    setting = Setting(context, 0, lambda _: BOUNDARY, Gated(), mechanism, EIGHT, printed)
     return release_law(setting, pairs)[2]
 
 
@@ -211,18 +207,28 @@ def _hostile_row(title: str, ratio: Fraction, epsilon: Fraction, expected: bool)
 
 
 def _twin_rows(worlds: list[tuple[PublicContext, Pairs]]) -> Iterator[Row]:
-    """Passed means: the twin was rejected."""
+    """Passed means: the check rejected its twin."""
     title = "twin must be rejected: half the sensitivity, by hostile scores, epsilon 4"
-    yield _hostile_row(title, hostile_ratio(HalfSensitivity(), FOUR), FOUR, expected=False)
-    twins: dict[str, Callable[[PrivateGraph], CandidateRule]] = {
-        "support filtered by validity": lambda graph: FilteredSupport(graph, SMALL),
-        "order that follows private edges": lambda graph: PrivateOrder(graph, SMALL),
-    }
-    for name, rule in twins.items():
+    yield _hostile_row(title, hostile_ratio(Overconfident(), FOUR), FOUR, expected=False)
+    yield _closed_form(None, Overconfident(), expected=False)
+    twins: dict[str, tuple[Neighbours, Setting]] = {}
+    context = worlds[0][0]
+    honest = Setting(context, 0, lambda _: SMALL, Gated(), Exponential(), FOUR)
+    scopes: list[tuple[str, Neighbours]] = [("paper's check", _edges), ("node", _nodes), ("any graph", _anything)]
+    for scope, neighbours in scopes:
+        loud = replace(honest, mechanism=Overconfident(8))
+        twins[f"an eighth of the sensitivity, by ratio, {scope}"] = neighbours, loud
+    twins["half the range, by measured sensitivity"] = _edges, replace(honest, utility=Understated())
+    filtered = replace(honest, rule=lambda graph: FilteredSupport(graph, SMALL))
+    twins["support filtered by validity, by comparing supports"] = _edges, filtered
+    ordered = replace(honest, rule=lambda graph: PrivateOrder(graph, SMALL))
+    twins["order that follows private edges, by comparing supports"] = _edges, ordered
+    for name, (neighbours, setting) in twins.items():
         finding = worst(
-            compare(Setting(context, 0, rule, Gated(), Exponential(), FOUR), pairs, other)
+            compare(replace(setting, context=context), pairs, other)
             for context, pairs in worlds[:10]
-            for other in _edges(pairs)
+            for other in neighbours(pairs)
         )
-        title = f"twin must be rejected: {name}, by comparing supports"
-        yield Row(title, finding.pairs, "-", "supports differ", "-", not finding.same_support)
+        range_ = setting.utility.grid(SMALL.caps).range
+        row = _row(f"twin must be rejected: {name}, epsilon 4", finding, range_, FOUR)
+        yield replace(row, passed=not row.passed)

@@ -1,7 +1,7 @@
 """A public limit on how long one evaluation may take.
 
 Zone: private
-Claim: an evaluation that overruns its limit ends in an exception, which the vault turns into all-zero scores.
+Claim: an evaluation that overruns its limit ends in an exception, which the vault turns into public scores.
 Why: evaluators call `check` between chunks and at the end.
 Check: tests/gate/test_vault.py::test_an_overrunning_evaluation_is_drawn_from_as_usual
 """

@@ -72,34 +72,37 @@ class PrivateGraph(Sealed):
         return cls._read(path, _nodes(number_of_nodes, node_ids), simplify)
 
     @classmethod
-    def from_scipy(cls, matrix: Any, *, number_of_nodes: int) -> "PrivateGraph":
+    def from_scipy(cls, matrix: Any, *, number_of_nodes: int, simplify: bool = False) -> "PrivateGraph":
         """From a SciPy sparse adjacency matrix: non-zero entries are edges, either direction counts."""
         if not sp.issparse(matrix) or matrix.shape != (number_of_nodes, number_of_nodes):
             raise GraphError(f"edges must be a sparse matrix of shape ({number_of_nodes}, {number_of_nodes}).")
         entries = sp.coo_array(matrix)
         kept = entries.data != 0
         rows = np.column_stack([entries.coords[0][kept], entries.coords[1][kept]]).astype(np.int64)
-        return cls._read(rows, Nodes(_count(number_of_nodes)), simplify=False)
+        return cls._read(rows, Nodes(_count(number_of_nodes)), simplify)
 
     @classmethod
-    def from_pyg(cls, data: Any, *, number_of_nodes: int) -> "PrivateGraph":
-        """From a PyTorch Geometric `Data`: its edge_index, either direction counts."""
+    def from_pyg(cls, data: Any, *, number_of_nodes: int, simplify: bool = False) -> "PrivateGraph":
+        """From a PyTorch Geometric `Data`: edge_index without edges of edge_weight 0, either direction counts."""
         edge_index = np.asarray(getattr(data, "edge_index", None))
         if edge_index.ndim != 2 or edge_index.shape[0] != 2:
             raise GraphError(f"edges.edge_index has shape {edge_index.shape}; it must be (2, number of edges).")
-        return cls._read(edge_index.T, Nodes(_count(number_of_nodes)), simplify=False)
+        weight = getattr(data, "edge_weight", None)
+        kept = np.ones(edge_index.shape[1], np.bool_) if weight is None else np.asarray(weight) != 0
+        return cls._read(edge_index.T[kept], Nodes(_count(number_of_nodes)), simplify)
 
     @classmethod
     def from_networkx(
-        cls, graph: Any, *, number_of_nodes: int, node_ids: Sequence[str] | None = None
+        cls, graph: Any, *, number_of_nodes: int, node_ids: Sequence[str] | None = None, simplify: bool = False
     ) -> "PrivateGraph":
-        """From a networkx graph whose nodes are numbers, or names of `node_ids`."""
+        """From a networkx graph whose nodes are numbers, or names of `node_ids`; an edge of weight 0 is none."""
         nodes = _nodes(number_of_nodes, node_ids)
         try:
-            rows = [[nodes.number(str(u)), nodes.number(str(w))] for u, w in graph.edges()]
+            listed = [(u, w) for u, w, weight in graph.edges(data="weight", default=1) if weight != 0]
+            rows = [[nodes.number(str(u)), nodes.number(str(w))] for u, w in listed]
         except KeyError:
             raise GraphError("edges names a node that is neither a number nor in node_ids; pass node_ids.") from None
-        return cls._read(np.array(rows, np.int64).reshape(-1, 2), nodes, simplify=False)
+        return cls._read(np.array(rows, np.int64).reshape(-1, 2), nodes, simplify)
 
     @classmethod
     def _read(cls, source: Path | ArrayLike, nodes: Nodes, simplify: bool) -> "PrivateGraph":
@@ -133,9 +136,9 @@ class PrivateGraph(Sealed):
 
 
 def _count(number_of_nodes: int) -> int:
-    if isinstance(number_of_nodes, bool) or not isinstance(number_of_nodes, int) or number_of_nodes < 1:
+    if isinstance(number_of_nodes, bool) or not isinstance(number_of_nodes, int | np.integer) or number_of_nodes < 1:
         raise GraphError(f"number_of_nodes is {number_of_nodes!r}; give the public number of nodes, at least 1.")
-    return number_of_nodes
+    return int(number_of_nodes)
 
 
 def _nodes(number_of_nodes: int, node_ids: str | Path | Sequence[str] | None) -> Nodes:

@@ -66,14 +66,17 @@ class PublicContext:
         return self.backbone.number_of_classes
 
     def node(self, target: int | str) -> int:
-        """The node that an analyst names, by number or by public name."""
-        if isinstance(target, str) and self.node_ids is not None and target in (self.nodes.numbers or {}):
-            return self.nodes.number(target)
+        """The node that an analyst means: text is a name where nodes have names, otherwise a number."""
+        if isinstance(target, str) and self.nodes.numbers is not None:
+            if target in self.nodes.numbers:
+                return self.nodes.numbers[target]
+            raise UnknownNode(f"target {target[:80]!r} is not a node; give a name of node_ids.")
+        if not isinstance(target, str | int | np.integer):
+            raise UnknownNode(f"target is a {type(target).__name__}; give a node number or name.")
         text = target if isinstance(target, str) else str(target) if abs(target) < 10**18 else "a huge number"
         if not isinstance(target, bool) and DIGITS.fullmatch(text) and int(text) < self.number_of_nodes:
             return int(text)
-        known = f"a number from 0 to {self.number_of_nodes - 1}" + (" or a name of node_ids" if self.node_ids else "")
-        raise UnknownNode(f"target {text[:80]!r} is not a node; give {known}.")
+        raise UnknownNode(f"target {text[:80]!r} is not a node; give a number from 0 to {self.number_of_nodes - 1}.")
 
     def label(self, node: int) -> str:
         """The node's public name, or its number."""

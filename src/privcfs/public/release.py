@@ -1,6 +1,7 @@
 """What leaves: one drawn intervention with its price and its guarantee. Also the certificate, as JSON."""
 
 import json
+import re
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -76,6 +77,9 @@ class Release:
             if fields["format"] != FORMAT:
                 raise InputError(f"release has format {fields['format']}; this version reads format {FORMAT}.")
             guarantee = fields["guarantee"]
+            names = fields["analyst"], fields["request_id"]
+            if not all(isinstance(name, str) and name.isprintable() for name in names):
+                raise ValueError("analyst and request_id must be printable")
             return cls(
                 target=int(fields["target"]),
                 intervention=Intervention.from_dict(fields["intervention"]),
@@ -83,7 +87,7 @@ class Release:
                 mechanism=str(fields["mechanism"]),
                 guarantee=Guarantee(
                     parse_epsilon(guarantee["epsilon"]),
-                    Fraction(guarantee["utility_range"]),
+                    _fraction(guarantee["utility_range"]),
                     guarantee["adjacency"],
                 ),
                 context_digest=str(fields["context_digest"]),
@@ -95,3 +99,10 @@ class Release:
             raise InputError(
                 f"release is not a certificate of privcfs ({error!r}); give the JSON of one release."
             ) from None
+
+
+def _fraction(text: str) -> Fraction:
+    """A short fraction such as 24/25."""
+    if not re.fullmatch(r"[0-9]{1,9}(/[0-9]{1,9})?", text):
+        raise ValueError("utility_range must be a short fraction")
+    return Fraction(text)

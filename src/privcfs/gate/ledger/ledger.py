@@ -2,7 +2,7 @@
 
 Zone: gate
 Claim: nothing private is read before its price is durable; a charge is never refunded; one request id pays once and
-    has one answer; no row can change without breaking the chain of digests.
+    has one answer; no row before a head that is kept elsewhere can change unnoticed.
 Why: `charge` returns only after the row is on disk; rows are appended and never updated; each row's digest covers the
     one before it.
 Check: tests/contracts/test_ledgers.py::test_processes_that_race_and_die_never_pass_the_limit
@@ -21,7 +21,7 @@ from privcfs.gate.accounting import Balance, Limit
 @final
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What an analyst asks for; ids are the analyst's own, so nobody fetches another's release by guessing one."""
+    """What an analyst asks for; an id belongs to its analyst. Who the analyst is, the caller has to establish."""
 
     analyst: str
     request_id: str
@@ -50,8 +50,11 @@ class Head:
         """The inverse of `to_json`."""
         try:
             fields = json.loads(text)
-            return cls(str(fields["graph_id"]), int(fields["position"]), str(fields["digest"]))
-        except (KeyError, TypeError, ValueError):
+            position = int(fields["position"])
+            if position < 1:
+                raise ValueError
+            return cls(str(fields["graph_id"]), position, str(fields["digest"]))
+        except (KeyError, TypeError, ValueError, ArithmeticError, RecursionError):
             raise InputError(
                 "head is not an exported ledger head; give the file that `privcfs budget` wrote."
             ) from None

@@ -3,8 +3,8 @@
 Zone: gate
 Claim: as ledger.py; a commit is on disk before `charge` returns, also after a power cut.
 Why: synchronous=FULL syncs the log at each commit; BEGIN IMMEDIATE makes check and insert one step for all processes;
-    no connection is ever open across a fork, which SQLite's locks would not survive; triggers refuse updates and
-    deletions; `verify` recomputes everything when the file is opened.
+    a connection lives for one call under one lock, so a fork, which SQLite's locks would not survive, waits until none
+    is open; triggers refuse updates and deletions; `verify` recomputes everything when the file is opened.
 Check: tests/contracts/test_ledgers.py::test_processes_that_race_and_die_never_pass_the_limit
 """
 
@@ -21,7 +21,6 @@ from pathlib import Path
 from threading import RLock
 from time import monotonic, sleep
 from typing import Any, NoReturn, final
-from weakref import WeakSet
 
 from privcfs.errors import (
     LedgerCorrupt,
@@ -51,6 +50,8 @@ CREATE INDEX by_analyst ON entries (analyst, position);
 CREATE TRIGGER no_update BEFORE UPDATE ON entries BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
 CREATE TRIGGER no_delete BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
 """
+LOCK = RLock()
+os.register_at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release)
 COLUMNS = "position, kind, analyst, request_id, cost, total, analyst_total, body"
 
 
@@ -67,17 +68,16 @@ class SqliteLedger(Ledger):
         known: Head | None = None,
         patience: float = 10,
     ) -> None:
-        self._path, self._patience, self._guard = Path(path), patience, RLock()
-        self._connection: sqlite3.Connection | None = None
+        self._path, self._patience = Path(path), patience
         if str(path) == ":memory:" or "\0" in str(path):
             raise SettingsError("ledger must be a file on disk; write sqlite:///budget.db.")
-        OPEN_LEDGERS.add(self)
-        if known is not None and not self._path.exists():
+        there = _exists(self._path)
+        if known is not None and not there:
             raise LedgerRolledBack(
                 f"ledger {self._path} is missing, but a head of it is known; restore the newest copy."
             )
-        if limit is None and not self._path.exists():
-            raise LedgerError(f"ledger {self._path} does not exist; give a limit to make one.")
+        if limit is None and not there:
+            raise LedgerError(f"ledger {self._path} does not exist; restore it, or give a limit to make a new one.")
         with self._writing() as connection:
             self._create(connection, limit, graph_id)
         self.verify(known)
@@ -162,13 +162,7 @@ class SqliteLedger(Ledger):
         _append(connection, HELD, request.analyst, request.request_id, int(request.epsilon * NANO), body)
 
     def _create(self, connection: sqlite3.Connection, limit: Limit | None, graph_id: str | None) -> None:
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
-        tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        if version > VERSION:
-            raise LedgerTooNew(f"ledger has version {version}, this program reads {VERSION}; install a newer privcfs.")
-        if tables and connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
-            raise LedgerCorrupt(f"ledger {self._path.name} is a database of another program; name another file.")
-        if tables:
+        if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             return
         if limit is None:
             raise LedgerCorrupt(f"ledger {self._path.name} is empty; restore it, or give a limit to begin a new one.")
@@ -184,53 +178,45 @@ class SqliteLedger(Ledger):
             raise SettingsError("graph_id differs from the ledger's; one private graph has one budget: use its ledger.")
         if limit is not None and limit != self.limit:
             raise SettingsError(
-                f"limit differs from the ledger's ({_show(self.limit)}); open it with that limit, "
-                "or change the limit on purpose: privcfs budget --set-limit."
+                f"limit differs from the ledger's ({_show(self.limit)}); give that limit, or change the ledger's on "
+                "purpose: privcfs budget --set-limit or --set-analyst-limit."
             )
 
-    def before_fork(self) -> None:
-        """Waits for this process's own work, then closes the connection; the next use opens a new one."""
-        self._guard.acquire()
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
-
-    def after_fork(self) -> None:
-        """Lets parent and child go on."""
-        self._guard.release()
-
     @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
-        with self._guard:
+    def _reading(self, when_locked: str = "try again") -> Iterator[sqlite3.Connection]:
+        """A connection for one call: none is open between calls, so none crosses a fork."""
+        with LOCK:
             try:
-                yield self._connect()
-            except sqlite3.Error as error:
-                self._explain(error, "try again")
-
-    @contextmanager
-    def _writing(self, when_locked: str = "nothing was charged, try again") -> Iterator[sqlite3.Connection]:
-        with self._guard:
-            try:
-                connection = self._connect()
-                connection.execute("BEGIN IMMEDIATE")
+                connection = sqlite3.connect(self._path, timeout=self._patience, isolation_level=None)
                 try:
+                    self._check_program(connection)
+                    _use_write_ahead_log(connection, self._patience)
+                    connection.execute("PRAGMA synchronous = FULL")
                     yield connection
-                    connection.execute("COMMIT")
                 finally:
-                    if connection.in_transaction:
-                        connection.execute("ROLLBACK")
+                    connection.close()
             except sqlite3.Error as error:
                 self._explain(error, when_locked)
 
-    def _connect(self) -> sqlite3.Connection:
-        if self._connection is None:
-            connection = sqlite3.connect(
-                self._path, timeout=self._patience, isolation_level=None, check_same_thread=False
-            )
-            _use_write_ahead_log(connection, self._patience)
-            connection.execute("PRAGMA synchronous = FULL")
-            self._connection = connection
-        return self._connection
+    @contextmanager
+    def _writing(self, when_locked: str = "nothing was charged, try again") -> Iterator[sqlite3.Connection]:
+        with self._reading(when_locked) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+
+    def _check_program(self, connection: sqlite3.Connection) -> None:
+        """Refuses another program's file before touching it."""
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        if tables and connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
+            raise LedgerCorrupt(f"ledger {self._path.name} is a database of another program; name another file.")
+        if version > VERSION:
+            raise LedgerTooNew(f"ledger has version {version}, this program reads {VERSION}; install a newer privcfs.")
 
     def _explain(self, error: sqlite3.Error, when_locked: str) -> NoReturn:
         text, name = str(error), self._path.name
@@ -238,25 +224,20 @@ class SqliteLedger(Ledger):
             raise LedgerLocked(f"ledger {name} is in use by another program; {when_locked}.") from None
         if "readonly" in text:
             raise LedgerReadOnly(f"ledger {name} cannot be written; check permissions and free space.") from None
+        if "full" in text or "I/O" in text:
+            raise LedgerError(
+                f"ledger {name} cannot use the disk ({text}); mend that, and restore no old copy."
+            ) from None
         if "unable to open" in text:
             raise LedgerError(f"ledger {self._path} cannot be opened; does its folder exist?") from None
         raise LedgerCorrupt(f"ledger {name} is damaged ({text}); restore the newest copy.") from None
 
 
-OPEN_LEDGERS: WeakSet[SqliteLedger] = WeakSet()
-
-
-def _before_fork() -> None:
-    for ledger in OPEN_LEDGERS:
-        ledger.before_fork()
-
-
-def _after_fork() -> None:
-    for ledger in OPEN_LEDGERS:
-        ledger.after_fork()
-
-
-os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:
+        raise LedgerError(f"ledger {str(path)[:80]!r} cannot be looked up; choose another path.") from None
 
 
 def _use_write_ahead_log(connection: sqlite3.Connection, patience: float) -> None:

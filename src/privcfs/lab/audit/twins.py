@@ -13,36 +13,57 @@ from privcfs.gate.randomness import Randomness
 from privcfs.private.deadline import Deadline
 from privcfs.private.graph import PrivateGraph
 from privcfs.private.outcomes import evaluate
-from privcfs.private.utilities.utility import Scores
+from privcfs.private.outcomes.outcomes import Outcomes
+from privcfs.private.utilities.gated import Gated
+from privcfs.private.utilities.utility import Scores, Utility
 from privcfs.public.candidates.candidates import CandidateRule, Candidates, Caps
 from privcfs.public.candidates.product import Product
 from privcfs.public.context import PublicContext
+from privcfs.public.grid import Grid
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class HalfSensitivity(Mechanism):
-    """Believes that scores move by half their span. Rejected by hostile scores; it passes the paper's own check."""
+class Overconfident(Mechanism):
+    """Draws as if scores moved by `factor` times less than they do.
 
-    name: ClassVar[str] = "half sensitivity"
+    Factor 2, half the sensitivity, is rejected by hostile scores and passes the paper's own check; a large factor is
+    rejected by every comparison of two graphs.
+    """
 
+    factor: int = 2
     honest: Exponential = Exponential()
+    name: ClassVar[str] = "overconfident"
 
     def draw(self, scores: Scores, epsilon: Fraction, randomness: Randomness) -> int:
-        return self.honest.draw(_halved(scores), epsilon, randomness)
+        return self.honest.draw(scores, self.factor * epsilon, randomness)
 
     def probabilities(self, scores: Scores, epsilon: Fraction) -> NDArray[np.float64]:
-        return self.honest.probabilities(_halved(scores), epsilon)
+        return self.honest.probabilities(scores, self.factor * epsilon)
 
     def exact_probabilities(self, scores: Scores, epsilon: Fraction) -> list[Fraction]:
-        return self.honest.exact_probabilities(_halved(scores), epsilon)
+        return self.honest.exact_probabilities(scores, self.factor * epsilon)
 
     def advantage(self, epsilon: Fraction) -> float:
         return self.honest.advantage(epsilon)
 
 
-def _halved(scores: Scores) -> Scores:
-    return Scores(scores.unseal(), replace(scores.grid, span=scores.grid.span // 2))
+@final
+@dataclass(frozen=True, slots=True)
+class Understated(Utility):
+    """Claims half the range that its scores have. Rejected by measuring how far scores move."""
+
+    honest: Gated = Gated()
+
+    def grid(self, caps: Caps) -> Grid:
+        grid = self.honest.grid(caps)
+        return replace(grid, span=grid.span // 2)
+
+    def score(self, outcomes: Outcomes) -> Scores:
+        return Scores(self.honest.score(outcomes).unseal(), self.grid(outcomes.candidates.caps))
+
+    def failed(self, candidates: Candidates) -> Scores:
+        return Scores(self.honest.failed(candidates).unseal(), self.grid(candidates.caps))
 
 
 @final

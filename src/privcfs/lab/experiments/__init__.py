@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from privcfs.lab.experiments import frontier
+from privcfs.lab.experiments import ablations, frontier
 from privcfs.lab.experiments.table import Table
 
 Experiment = Callable[[Callable[[str], None]], Table]
@@ -11,4 +11,6 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     "frontier-general": frontier.general,
     "frontier-borderline": frontier.borderline,
     "edge-feature": frontier.decomposition,
+    "ablations": ablations.variants,
+    "populations": ablations.populations,
 }

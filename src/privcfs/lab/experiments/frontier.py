@@ -18,13 +18,13 @@ from privcfs.lab.metrics import quality
 from privcfs.lab.simulate import Simulation
 from privcfs.lab.targets import POPULATIONS
 from privcfs.private.graph import PrivateGraph
+from privcfs.private.utilities.soft import Soft
 from privcfs.public.candidates import RULES
 
 SEEDS = (0, 1, 2)
 SHARES = (0.3, 0.5, 0.7, 1.0)
 GRID = ("0.1", *PRICES)
 ARMS = {"edges-only": "edge-only", "one-hop": "joint", "features-only": "feature-only"}
-PRINTED = Fraction(1)
 ABOUT = (
     "Cora and CiteSeer, seeds 0 to 2 (seed 0 uses the embedded weights), exact expectations, mean over targets pooled "
     "over seeds, ± standard error. Valid rates are drawn with range 1, as printed; `ours @8` uses the proven range. "
@@ -56,25 +56,30 @@ def simulation(name: str, seed: int) -> Simulation:
 
 
 @lru_cache(maxsize=256)
-def cell(name: str, population: str, share: float, arm: str) -> Cell:
+def cell(name: str, population: str, share: float, method: Method) -> Cell:
     """All targets of all seeds."""
-    rows = [row for seed in SEEDS for row in _targets(simulation(name, seed), population, share, arm)]
+    rows = [row for seed in SEEDS for row in _targets(simulation(name, seed), population, share, method)]
     table = np.array(rows, np.float64)
     prices = len(GRID)
     return Cell(table[:, 0], table[:, 1], table[:, 6 : 6 + prices], *(table[:, column] for column in (2, 3, 4, 5)))
 
 
-def _targets(world: Simulation, population: str, share: float, arm: str) -> Iterator[list[float]]:
-    context, method = world.context(share), Method(candidates=RULES[arm])
+def _targets(world: Simulation, population: str, share: float, method: Method) -> Iterator[list[float]]:
+    context, printed = world.context(share), printed_range(method)
     snapshot = PrivateGraph.from_edges(context.snapshot.pairs, number_of_nodes=context.number_of_nodes)
     for target in POPULATIONS[population](world):
         truth = inspect(world.graph, context, target, method)
         guess = int(np.argmax(inspect(snapshot, context, target, method).utilities))
-        last = quality(truth, GRID[-1], PRINTED)
+        last = quality(truth, GRID[-1], printed)
         ours = quality(truth, GRID[-1]).valid
-        rates = [quality(truth, price, PRINTED).valid for price in GRID]
+        rates = [quality(truth, price, printed).valid for price in GRID]
         flips = float(truth.flips.any()), float(truth.flips[guess])
         yield [*flips, ours, float(len(truth.candidates)), last.size, last.empty, *rates]
+
+
+def printed_range(method: Method) -> Fraction:
+    """The paper's sensitivity: 1 for the gated utility, flip and plausibility weights for the soft one."""
+    return method.utility.grid(method.candidates.caps).range if isinstance(method.utility, Soft) else Fraction(1)
 
 
 def frontier(population: str, progress: Callable[[str], None]) -> Table:
@@ -92,7 +97,7 @@ def frontier(population: str, progress: Callable[[str], None]) -> Table:
 
 
 def _row(name: str, population: str, share: float, arm: str) -> tuple[str, ...]:
-    found = cell(name, population, share, arm)
+    found = cell(name, population, share, Method(candidates=RULES[arm]))
     printed = FRONTIER.get((population, name, share)) if arm == "edges-only" else None
     ceiling = found.ceiling.mean()
     return (
@@ -101,7 +106,7 @@ def _row(name: str, population: str, share: float, arm: str) -> tuple[str, ...]:
         ARMS[arm],
         str(len(found.ceiling)),
         f"{found.support.mean():.0f}",
-        _with_error(found.ceiling),
+        with_error(found.ceiling),
         "-" if printed is None else f"{printed[0]:.3f}",
         "-" if printed is None else verdict(found.ceiling, printed[0]),
         f"{found.guess.mean():.3f}",
@@ -120,9 +125,9 @@ def decomposition(progress: Callable[[str], None]) -> Table:
     for name in NAMES:
         for arm, label in ARMS.items():
             progress(f"{name}, {label}")
-            found = cell(name, "borderline", 0.5, arm)
+            found = cell(name, "borderline", 0.5, Method(candidates=RULES[arm]))
             ceiling, rate = DECOMPOSITION[name, arm]
-            ours = _with_error(found.ceiling), f"{found.guess.mean():.3f}", f"{found.valid[:, -1].mean():.3f}"
+            ours = with_error(found.ceiling), f"{found.guess.mean():.3f}", f"{found.valid[:, -1].mean():.3f}"
             rows.append((name, label, *ours, f"{ceiling:.3f} / {rate:.3f}", verdict(found.ceiling, ceiling)))
     headings = ("data", "arm", "ceiling", "public guess", "valid rate @8", "paper", "verdict")
     return Table("Edge and feature contributions", ABOUT, headings, tuple(rows))
@@ -134,7 +139,7 @@ def verdict(values: NDArray[np.float64], printed: float) -> str:
     return "agrees" if gap <= 2 * _error(values) + 1e-9 else f"differs by {gap:.3f}"
 
 
-def _with_error(values: NDArray[np.float64]) -> str:
+def with_error(values: NDArray[np.float64]) -> str:
     return f"{values.mean():.3f} ± {_error(values):.3f}"
 
 

@@ -75,8 +75,11 @@ def _forward(
     both = torch.cat([edges, edges.flip(0)], dim=1)
     offsets = torch.arange(copies).repeat_interleave(both.shape[1]) * nodes
     with torch.no_grad():
-        scores: NDArray[np.float32] = backbone.module(many, both.repeat(1, copies) + offsets)[::nodes].numpy()
-    return scores
+        scores = backbone.module(many, both.repeat(1, copies) + offsets)
+    if scores.shape != (copies * nodes, backbone.number_of_classes):
+        raise ValueError(f"the module returned shape {tuple(scores.shape)}")
+    array: NDArray[np.float32] = scores[::nodes].numpy()
+    return array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

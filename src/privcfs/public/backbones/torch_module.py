@@ -27,9 +27,13 @@ class TorchBackbone(Backbone):
         self, module: "torch.nn.Module", *, hops: int, number_of_features: int, number_of_classes: int
     ) -> None:
         try:
-            import torch  # noqa: F401
+            import torch
         except ImportError:
             raise MissingDependency("TorchBackbone needs torch; run: pip install 'privcfs[torch]'.") from None
+        if not isinstance(module, torch.nn.Module):
+            raise BackboneError(f"module is a {type(module).__name__}; give a torch.nn.Module.")
+        if any(isinstance(item, torch.nn.UninitializedParameter) for item in module.parameters()):
+            raise BackboneError("module has layers of unknown width; run it once before you freeze it.")
         if hops < 1:
             raise BackboneError(f"hops is {hops}; give the number of message-passing layers, at least 1.")
         self.module = module.eval()

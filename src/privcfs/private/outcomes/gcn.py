@@ -4,8 +4,8 @@ Zone: private
 Claim: equals a full-graph forward pass on every candidate, for deletions, additions and masks alike.
 Why: an operation changes the degrees and the link of its two ends, so only hidden rows next to an end change; a mask
     changes the target's own input by a sum of precomputed vectors. A hidden row that no operation touches depends on
-    the target's degree and on the mask alone. So the distinct hidden rows are few: each is computed once for all
-    masks, and each state of the graph is a sum of some of them.
+    the target's degree and on the mask alone. So the distinct hidden rows are few, and each state of the graph is a
+    sum of some of them.
 Check: tests/private/test_evaluators.py::test_both_evaluators_equal_a_full_forward_pass
 """
 
@@ -25,7 +25,7 @@ from privcfs.public.context import PublicContext
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float32]
 Numbers = NDArray[np.int64]
-CHUNK = 4  # hidden rows at a time: their values for all masks stay in the processor's cache
+CHUNK = 32  # hidden rows at a time: their values for all masks must fit in memory, whatever the target's degree
 
 
 def evaluate_gcn(graph: PrivateGraph, context: PublicContext, candidates: Candidates, deadline: Deadline) -> Outcomes:
@@ -39,11 +39,7 @@ def evaluate_gcn(graph: PrivateGraph, context: PublicContext, candidates: Candid
     rows, table = _distinct_rows(states)
     gains, slopes = _pre_activations(rows, states, graph, context, backbone)
     inputs = _masked_inputs(context, backbone, candidates)
-    highest = inputs.max(axis=1)
-    peaks = np.maximum(gains + slopes[:, None] * highest, 0)
-    readouts = _readouts(peaks / -slopes[:, None], inputs - highest[:, None], backbone, deadline)
-    logits = ((table * slopes) @ readouts.reshape(len(readouts), -1)).reshape(len(table), *readouts.shape[1:])
-    logits += (table @ (peaks @ backbone.second) + backbone.second_bias)[:, :, None]
+    logits = _class_scores(table, gains, slopes, inputs, backbone, deadline)
     return Outcomes(candidates, logits, chosen.sum(axis=1))
 
 
@@ -164,20 +160,28 @@ def _masked_inputs(context: PublicContext, backbone: GCN, candidates: Candidates
     return np.ascontiguousarray((values @ backbone.first[numbers] - lost).T)
 
 
-def _readouts(floors: Floats, inputs: Floats, backbone: GCN, deadline: Deadline) -> Floats:
-    """Class scores of max(input, floor) for each hidden row under every mask: (rows, classes, masks).
+def _class_scores(
+    table: Floats, gains: Floats, slopes: Floats, inputs: Floats, backbone: GCN, deadline: Deadline
+) -> Floats:
+    """Each state's sum of relu(gain + slope x input), read out: (states, classes, masks).
 
-    With a slope above 0 and a highest input of 0, relu(peak + slope x input) is slope x max(input, -peak / slope) +
-    peak: one pass, not three. A unit that is dead under every mask has peak 0 and adds nothing, exactly.
+    A mask moves a hidden unit so little that nearly every unit stays above 0 under all masks, or below. Such units are
+    linear in the input, so whole states are; only rows with a unit that crosses 0 need more.
     """
-    hidden, masks = inputs.shape
-    readouts = np.empty((len(floors), backbone.number_of_classes, masks), np.float32)
-    weights = np.ascontiguousarray(backbone.second.T)
-    raised = np.zeros((hidden, CHUNK, masks), np.float32)
-    for start in range(0, len(floors), CHUNK):
+    highest = inputs.max(axis=1)
+    below = inputs - highest[:, None]
+    peaks = np.maximum(gains + slopes[:, None] * highest, 0)
+    floors = np.where(peaks > 0, -peaks / slopes[:, None], -np.inf).astype(np.float32)
+    reads = table * slopes
+    linear = (reads @ (peaks > 0).astype(np.float32))[:, None] * backbone.second.T
+    scores: Floats = (linear.reshape(-1, len(below)) @ below).reshape(*linear.shape[:2], -1)
+    scores += (table @ (peaks @ backbone.second) + backbone.second_bias)[:, :, None]
+    crossing = np.flatnonzero((floors > below.min(axis=1)).any(axis=1))
+    for start in range(0, len(crossing), CHUNK):
         deadline.check()
-        floor = floors[start : start + CHUNK].T
-        np.maximum(inputs[:, None], floor[:, :, None], out=raised[:, : floor.shape[1]])
-        scores = (weights @ raised.reshape(hidden, -1)).reshape(-1, CHUNK, masks)
-        readouts[start : start + CHUNK] = scores[:, : floor.shape[1]].transpose(1, 0, 2)
-    return readouts
+        part = crossing[start : start + CHUNK]
+        missing = np.maximum(floors[part][:, :, None] - below, 0)
+        repairs = np.matmul(backbone.second.T, missing)
+        scores += (reads[:, part] @ repairs.reshape(len(part), -1)).reshape(scores.shape)
+    deadline.check()
+    return scores

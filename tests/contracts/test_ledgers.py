@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from fractions import Fraction
@@ -311,6 +312,54 @@ def test_a_connection_is_not_shared_across_a_fork(path: Path) -> None:
     ledger.charge(request("parent again"))
     ledger.verify()
     assert ledger.balance().releases == 3
+
+
+def test_forks_beside_busy_threads_neither_hang_nor_miscount(tmp_path: Path) -> None:
+    charges, errors = 60, []
+
+    def busy(number: int) -> None:
+        try:
+            for step in range(charges):
+                ledger = SqliteLedger(tmp_path / f"{number}.db", Limit.of("1000"), patience=60)
+                ledger.charge(request(str(step)))
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=busy, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    children = []
+    while any(thread.is_alive() for thread in threads):
+        child = os.fork()
+        if child == 0:
+            try:
+                os._exit(0 if SqliteLedger(tmp_path / "child.db", Limit.of("1000"), patience=60).graph_id else 1)
+            finally:
+                os._exit(2)
+        children.append(os.waitpid(child, 0)[1])
+        time.sleep(0.02)
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert set(children) == {0}
+    assert [SqliteLedger(tmp_path / f"{number}.db").balance().spent for number in range(3)] == [charges] * 3
+
+
+@pytest.mark.parametrize("text", ["database or disk is full", "disk I/O error"])
+def test_a_full_disk_is_no_reason_to_restore_an_old_copy(path: Path, text: str) -> None:
+    ledger = SqliteLedger(path, Limit.of("3"))
+    with pytest.raises(LedgerError, match=r"cannot use the disk .* restore no old copy"), ledger._writing():
+        raise sqlite3.OperationalError(text)
+
+
+def test_another_programs_file_is_not_touched(path: Path) -> None:
+    with sqlite3.connect(path) as raw:
+        raw.execute("CREATE TABLE music (title)")
+    raw.close()
+    before = path.read_bytes()
+    with pytest.raises(LedgerCorrupt, match="another program"):
+        SqliteLedger(path, Limit.of("3"))
+    assert path.read_bytes() == before
 
 
 def test_a_commit_is_synced_before_it_returns(path: Path) -> None:

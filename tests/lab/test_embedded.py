@@ -10,7 +10,6 @@ from privcfs import Vault
 from privcfs.embedded import NAMES, load_dataset
 from privcfs.errors import SimulatedSnapshot
 from privcfs.lab.training import Labelled, accuracy
-from tests.private.test_evaluators import load_pairs
 
 SIZES = {"cora": (2708, 1433, 5278, 7), "citeseer": (3327, 3703, 4552, 6)}
 PLANETOID = {"cora": "Cora", "citeseer": "CiteSeer"}
@@ -18,7 +17,8 @@ PLANETOID = {"cora": "Cora", "citeseer": "CiteSeer"}
 
 @pytest.mark.parametrize("name", NAMES)
 def test_shapes_and_splits(name: str) -> None:
-    data, pairs = load_dataset(name), load_pairs(name)
+    data = load_dataset(name)
+    pairs = data.edges()
     nodes, features, edges, classes = SIZES[name]
     assert data.features.shape == (nodes, features)
     assert len(pairs) == edges
@@ -39,7 +39,7 @@ def test_it_is_planetoid_edge_for_edge(name: str, planetoid: Path, tmp_path: Pat
     data = load_dataset(name)
     edges = theirs.edge_index.numpy().T
     edges = np.unique(edges[edges[:, 0] < edges[:, 1]], axis=0)
-    assert np.array_equal(edges, load_pairs(name))
+    assert np.array_equal(edges, data.edges())
     assert np.array_equal(theirs.x.numpy() > 0, data.features.toarray() > 0)
     assert np.array_equal(theirs.y.numpy(), data.labels)
     for part in ("train", "test"):
@@ -51,7 +51,7 @@ def test_it_is_planetoid_edge_for_edge(name: str, planetoid: Path, tmp_path: Pat
 @pytest.mark.parametrize("kind", ["paper", "snapshot"])
 def test_the_stated_accuracy_is_the_measured_one(name: str, kind: str) -> None:
     data = load_dataset(name)
-    everything = Labelled(data.features, load_pairs(name), data.labels, data.train)
+    everything = Labelled(data.features, data.edges(), data.labels, data.train)
     with safe_open(str(files("privcfs.embedded") / f"{name}-gcn-{kind}.safetensors"), "numpy") as file:
         metadata = file.metadata()
     assert f"{accuracy(data.backbone(kind), everything, data.test):.3f}" == metadata["test_accuracy"]

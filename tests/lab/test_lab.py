@@ -16,7 +16,6 @@ from privcfs.lab.certify import Row
 from privcfs.lab.training import Labelled, Training, accuracy, train_gcn
 from privcfs.lab.zero import zero_rows
 from privcfs.public.candidates import RULES
-from tests.private.test_evaluators import load_pairs
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -46,7 +45,7 @@ def test_edge_only_inspection_uses_its_own_range() -> None:
 
 def test_training_reaches_the_papers_accuracy() -> None:
     data = load_dataset("cora")
-    everything = Labelled(data.features, load_pairs("cora"), data.labels, data.train)
+    everything = Labelled(data.features, data.edges(), data.labels, data.train)
     backbone = train_gcn(everything, Training(seed=1))
     assert 0.79 < accuracy(backbone, everything, data.test) < 0.83
 

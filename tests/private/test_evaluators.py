@@ -1,5 +1,3 @@
-from importlib.resources import as_file, files
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -10,7 +8,6 @@ from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv
 from privcfs import GCN, PublicContext, TorchBackbone
 from privcfs.embedded import load_dataset
 from privcfs.errors import PrivcfsError
-from privcfs.files import open_arrays
 from privcfs.lab.bench import as_module
 from privcfs.private.deadline import Deadline
 from privcfs.private.outcomes import EVALUATORS, evaluate
@@ -85,7 +82,7 @@ def test_the_fast_evaluator_is_exact_on_random_graphs(seed: int) -> None:
 def test_the_fast_evaluator_is_exact_on_real_graphs(name: str, rule: str) -> None:
     data = load_dataset(name)
     context = data.paper_context()
-    world = World(context, load_pairs(name))
+    world = World(context, data.edges())
     rng = np.random.default_rng(0)
     degrees = [len(context.snapshot.neighbours(int(node))) for node in data.test]
     for target in (int(data.test[np.argmax(degrees)]), *rng.choice(data.test, 3)):
@@ -119,18 +116,12 @@ def test_units_that_are_dead_under_every_mask_add_exactly_nothing() -> None:
     assert not outcomes.flips().any()
 
 
-def load_pairs(name: str) -> NDArray[np.int64]:
-    with as_file(files("privcfs.embedded") / f"{name}-edges.npz") as path, open_arrays(path) as arrays:
-        pairs: NDArray[np.int64] = arrays["edges"].astype(np.int64)
-    return pairs
-
-
 @pytest.mark.parametrize("name", ["cora", "citeseer"])
 @pytest.mark.parametrize("kind", ["gcn", "sage", "gin", "gat"])
 def test_the_generic_evaluator_is_exact_on_real_graphs(name: str, kind: str) -> None:
     data = load_dataset(name)
     backbone = module(kind, data.features.shape[1], len(data.classes))
-    world = World(PublicContext(data.features, data.snapshot, backbone), load_pairs(name))
+    world = World(PublicContext(data.features, data.snapshot, backbone), data.edges())
     rng = np.random.default_rng(1)
     candidates = RULES["edges-only"].propose(world.context, int(rng.choice(data.test)))
     agree(world, candidates, rng.choice(len(candidates), min(4, len(candidates))))

@@ -98,9 +98,18 @@ def hostile_features(folder: Path) -> dict[str, Path]:
     cut.write_bytes(whole.read_bytes()[:200])
     wild = folder / "wild.npz"
     np.savez(wild, indices=[10**9], indptr=[0, 1, 1, 1, 1], data=[1.0], shape=[4, 3], format=b"csr")
+    sideways = folder / "sideways.npz"
+    np.savez(sideways, indices=[10**8], indptr=[0, 1, 1, 1], data=[1.0], shape=[4, 3], format=b"csc")
     ragged = folder / "ragged.csv"
     ragged.write_text("1,2,3\n4,5\n")
-    return {"pickled": pickled, "cut": cut, "wild": wild, "ragged": ragged, "missing": folder / "no.csv"}
+    return {
+        "pickled": pickled,
+        "cut": cut,
+        "wild": wild,
+        "sideways": sideways,
+        "ragged": ragged,
+        "missing": folder / "no.csv",
+    }
 
 
 def test_hostile_feature_files_are_refused(backbone: GCN, tmp_path: Path) -> None:
@@ -108,6 +117,17 @@ def test_hostile_feature_files_are_refused(backbone: GCN, tmp_path: Path) -> Non
         with pytest.raises(ContextError, match=r"cannot be read|does not exist|not a valid table"):
             PublicContext(path, PAIRS, backbone)
         assert name
+
+
+def test_the_first_row_of_a_feature_file_is_never_lost(backbone: GCN, tmp_path: Path) -> None:
+    path = tmp_path / "features.csv"
+    text = "\n".join(",".join(str(cell) for cell in row) for row in FEATURES)
+    path.write_text("\ufeff" + text, encoding="utf-8")
+    assert PublicContext(path, PAIRS, backbone).number_of_nodes == 4
+    for first in (",0,2", "1.O,0,2"):
+        path.write_text(first + "\n" + text)
+        with pytest.raises(ContextError, match="cannot be read"):
+            PublicContext(path, PAIRS, backbone)
 
 
 def test_a_hostile_sparse_matrix_is_refused(backbone: GCN) -> None:

@@ -51,10 +51,15 @@ class Dataset:
         with as_file(files(__name__) / f"{self.name}-gcn-{kind}.safetensors") as path:
             return load_backbone(path)
 
-    def private_graph(self) -> PrivateGraph:
-        """The edges that play the secret."""
+    def edges(self) -> NDArray[np.int64]:
+        """The pairs that play the secret, in the open: for training, simulation and tests."""
         with as_file(files(__name__) / f"{self.name}-edges.npz") as path, open_arrays(path) as arrays:
-            return PrivateGraph.from_edges(arrays["edges"].astype(np.int64), number_of_nodes=len(self.labels))
+            pairs: NDArray[np.int64] = arrays["edges"].astype(np.int64)
+        return pairs
+
+    def private_graph(self) -> PrivateGraph:
+        """The same, sealed."""
+        return PrivateGraph.from_edges(self.edges(), number_of_nodes=len(self.labels))
 
 
 def load_dataset(name: str) -> Dataset:

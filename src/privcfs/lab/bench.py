@@ -28,8 +28,10 @@ MATRIX = 1024
 
 def bench_rows(repeats: int) -> list[tuple[str, str, str]]:
     """Every figure with what was asked for."""
-    from threadpoolctl import threadpool_limits
-
+    try:
+        from threadpoolctl import threadpool_limits
+    except ImportError:
+        raise MissingDependency("The benchmark needs threadpoolctl; run: pip install 'privcfs[lab]'.") from None
     data = load_dataset("cora")
     graph = data.private_graph()
     context = _fully_public(data, graph, data.backbone("snapshot"))

@@ -5,14 +5,12 @@ The snapshots are drawn from the private edges: they simulate a disclosure and n
 
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.resources import as_file, files
 from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privcfs.embedded import Dataset, load_dataset
-from privcfs.files import open_arrays
 from privcfs.lab.training import Labelled, Training, train_gcn
 from privcfs.private.graph import PrivateGraph
 from privcfs.public.assumptions import SIMULATED, Assumption
@@ -39,9 +37,7 @@ class Simulation:
     @cached_property
     def pairs(self) -> Pairs:
         """The edges that play the secret."""
-        with as_file(files("privcfs.embedded") / f"{self.name}-edges.npz") as path, open_arrays(path) as arrays:
-            pairs: Pairs = arrays["edges"].astype(np.int64)
-        return pairs
+        return self.data.edges()
 
     @cached_property
     def backbone(self) -> GCN:

@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from privcfs.errors import MissingDependency
 from privcfs.public.backbones.gcn import GCN
 
 
@@ -35,8 +36,10 @@ class Labelled:
 
 def train_gcn(data: Labelled, training: Training) -> GCN:
     """A frozen GCN fitted to the training nodes' labels."""
-    import torch
-
+    try:
+        import torch
+    except ImportError:
+        raise MissingDependency("Training needs torch; run: pip install 'privcfs[lab]'.") from None
     generator = torch.Generator().manual_seed(training.seed)
     classes = int(data.labels.max()) + 1
     shapes = ((data.features.shape[1], training.hidden), (training.hidden, classes))

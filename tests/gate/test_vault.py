@@ -48,6 +48,7 @@ def test_a_release_is_drawn_from_the_public_list_and_paid(world: World, url: str
     assert release.intervention in set(vault.propose(0))
     assert release.epsilon == 1
     assert release.guarantee.range == Fraction(24, 25)
+    assert release.mechanism == "exponential"
     assert release.assumptions == tuple(sorted(item.name for item in world.context.assumptions))
     assert vault.balance().left == 2
     assert Release.from_json(release.to_json()) == release

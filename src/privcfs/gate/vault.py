@@ -95,24 +95,13 @@ class Vault:
 
         The same analyst and request id return the same release and pay once, also after a crash.
         """
-        price = parse_epsilon(epsilon)
-        node = self._context.node(target)
-        name = _name(request_id, "request_id") if request_id is not None else secrets.token_hex(16)
-        request = Request(
-            _name(analyst, "analyst"),
-            name,
-            node,
-            price,
-            self._digest,
-            repr(self._method.mechanism),
-            ADJACENCY,
-        )
-        candidates = self._method.candidates.propose(self._context, node)
+        request = self._request(target, epsilon, analyst, request_id)
+        candidates = self._method.candidates.propose(self._context, request.target)
         fallback = self._method.utility.failed(candidates)
         stored = self._ledger.charge(request)
         if stored is None:
             scores = self._score(candidates, fallback)
-            drawn = self._method.mechanism.draw(scores, price, self._randomness)
+            drawn = self._method.mechanism.draw(scores, request.epsilon, self._randomness)
             release = self._certify(request, candidates, drawn)
             stored = self._ledger.finish(request, release.to_json())
         return Release.from_json(stored)
@@ -143,6 +132,18 @@ class Vault:
     def failures(self) -> tuple[str, ...]:
         """Evaluations of this process that failed. For the owner's eyes: whether one fails can depend on edges."""
         return tuple(self._failures)
+
+    def _request(self, target: int | str, epsilon: Price, analyst: str, request_id: str | None) -> Request:
+        """The checked question; every refusal here is about public input."""
+        return Request(
+            analyst=_name(analyst, "analyst"),
+            request_id=secrets.token_hex(16) if request_id is None else _name(request_id, "request_id"),
+            target=self._context.node(target),
+            epsilon=parse_epsilon(epsilon),
+            context_digest=self._digest,
+            mechanism=self._method.mechanism.name,
+            adjacency=ADJACENCY,
+        )
 
     def _score(self, candidates: Candidates, fallback: Scores) -> Scores:
         """Sealed scores. A failed evaluation gets the public ones: a visible failure or warning would be a release."""

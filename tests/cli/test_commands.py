@@ -200,6 +200,17 @@ def test_verify_rejects_any_change(shell: Shell, change: dict[str, Any]) -> None
     assert "no field was changed or added" in shell.fails(VerificationFailed, "verify", "forged.json")
 
 
+def test_a_head_kept_elsewhere_is_checked(shell: Shell) -> None:
+    shell.ask("explain", "person-0", "--epsilon", "1")
+    assert shell.run("budget", "--export-head", "elsewhere.json").returncode == 0
+    shell.ask("explain", "person-0", "--epsilon", "1")
+    assert shell.ask("budget", "--check-head", "elsewhere.json")["spent"] == "2"
+    head = json.loads((shell.folder / "elsewhere.json").read_text())
+    (shell.folder / "elsewhere.json").write_text(json.dumps({**head, "digest": "0" * 64}))
+    assert "lacks row" in shell.fails(LedgerRolledBack, "budget", "--check-head", "elsewhere.json")
+    assert "does not exist" in shell.fails(InputError, "budget", "--check-head", "nowhere.json")
+
+
 def test_exporting_a_head_does_not_hide_a_rollback(shell: Shell) -> None:
     shell.ask("explain", "person-0", "--epsilon", "1")
     old = (shell.folder / "budget.db").read_bytes()

@@ -125,6 +125,7 @@ def budget(
     vault: VaultOption = VAULT,
     analyst: Annotated[str | None, typer.Option(help="Show one analyst's part.")] = None,
     export_head: Annotated[Path | None, typer.Option(help="Write the ledger's newest row, to keep elsewhere.")] = None,
+    check_head: Annotated[Path | None, typer.Option(help="Refuse a ledger that lacks the row in this file.")] = None,
     set_limit: Annotated[str | None, typer.Option(help="The owner's decision: change the total limit.")] = None,
     set_analyst_limit: Annotated[str | None, typer.Option(help="Likewise, the limit of each analyst.")] = None,
     as_json: JsonOption = False,
@@ -143,6 +144,11 @@ def budget(
             say(f"Limits changed; write the same into {vault}.")
     else:
         ledger = settings.ledger()
+    if check_head is not None:
+        kept = read_head(check_head)
+        if kept is None:
+            raise InputError(f"head file {check_head} does not exist; give one that --export-head wrote.")
+        ledger.verify(kept)
     balance = ledger.balance(analyst)
     if as_json:
         emit({**balance_fields(balance), "analyst": analyst, "head": json.loads(ledger.head().to_json())})

@@ -1,4 +1,7 @@
 import json
+import multiprocessing
+import threading
+import time
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -140,6 +143,29 @@ def test_nothing_private_is_read_before_the_charge_is_durable(
     monkeypatch.setattr(vault_module, "evaluate", watching)
     vault.release(0, "1")
     assert seen == [1]
+
+
+def test_a_fork_beside_an_evaluation_leaves_a_child_that_can_release(
+    world: World, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault = Vault(world.graph, world.context, ledger=url, limit="9")
+    started = threading.Event()
+
+    def slow(*arguments: Any) -> Any:
+        started.set()
+        time.sleep(0.2)
+        return evaluate(*arguments)
+
+    monkeypatch.setattr(vault_module, "evaluate", slow)
+    busy = threading.Thread(target=vault.release, args=(0, "1"))
+    busy.start()
+    started.wait()
+    child = multiprocessing.get_context("fork").Process(target=vault.release, args=(0, "1"))
+    child.start()
+    child.join(30)
+    busy.join()
+    assert child.exitcode == 0
+    assert vault.balance().spent == 2
 
 
 def test_a_refused_request_reads_nothing_and_pays_nothing(

@@ -93,6 +93,22 @@ def test_a_model_that_cannot_be_evaluated_is_refused_before_it_costs_anything(tm
         )
 
 
+class Restless(torch.nn.Module):
+    def forward(self, x: torch.Tensor, edge_index: torch.Tensor) -> torch.Tensor:  # noqa: ARG002
+        return torch.rand(len(x), 2)
+
+
+def test_a_model_that_says_something_else_each_time_is_refused(tmp_path: Path) -> None:
+    from privcfs import PrivateGraph, PublicContext, Vault
+
+    backbone = TorchBackbone(Restless(), hops=1, number_of_features=4, number_of_classes=2)
+    context = PublicContext(np.ones((3, 4), np.float32), [(0, 1)], backbone)
+    with pytest.raises(BackboneError, match="says something else each time; freeze it"):
+        Vault(
+            PrivateGraph.from_edges([], number_of_nodes=3), context, ledger=f"sqlite:///{tmp_path / 'x.db'}", limit="1"
+        )
+
+
 def test_what_is_no_finished_module_is_refused() -> None:
     with pytest.raises(BackboneError, match="module is a function; give a torch"):
         TorchBackbone(lambda x: x, hops=1, number_of_features=4, number_of_classes=2)  # type: ignore[arg-type]

@@ -102,7 +102,8 @@ def explain(
             try:
                 release = opened.release(node, epsilon, analyst=analyst, request_id=request_id)
             except BudgetExhausted as error:
-                raise BudgetExhausted(f"{error} Before that, {done} of {len(nodes)} nodes were released.") from None
+                before = f" Before that, {done} of {len(nodes)} nodes were released." if done else ""
+                raise BudgetExhausted(f"{error}{before}") from None
             if as_json:
                 emit(release_fields(release, context))
             else:
@@ -138,7 +139,8 @@ def budget(
     elif set_limit is not None or set_analyst_limit is not None:
         ledger = settings.ledger_as_it_is(settings.known())
         before = ledger.limit
-        ledger.change_limit(Limit.of(set_limit or before.total, set_analyst_limit or before.per_analyst))
+        total = before.total if set_limit is None else set_limit
+        ledger.change_limit(Limit.of(total, before.per_analyst if set_analyst_limit is None else set_analyst_limit))
         settings.remember(ledger.head())
         if not as_json:
             say(f"Limits changed; write the same into {vault}.")

@@ -15,7 +15,7 @@ check: $(VENV)/.test           ## style and types only
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-certify: $(VENV)/.test         ## rewrite docs/results/certify.md
+certify: $(VENV)/.test         ## rewrite docs/results/certification.md
 	$(BIN)/privcfs-lab certify --write docs/results
 
 bench: $(VENV)/.test           ## rewrite docs/results/bench.md

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privcfs.cli.output import balance_fields, emit, in_words, odds, release_fields, say
 from privcfs.cli.page import Story, page
@@ -16,7 +15,6 @@ from privcfs.gate.vault import Method, Vault
 from privcfs.private.deadline import Deadline
 from privcfs.private.graph import PrivateGraph
 from privcfs.private.outcomes import evaluate
-from privcfs.private.outcomes.outcomes import Outcomes
 from privcfs.public.context import PublicContext
 from privcfs.public.epsilon import show
 from privcfs.public.release import Release
@@ -100,7 +98,8 @@ def behind_the_curtain(graph: PrivateGraph, context: PublicContext, release: Rel
     candidates = METHOD.candidates.propose(context, release.target)
     outcomes = evaluate(graph, context, candidates, Deadline(METHOD.evaluation_seconds))
     snapshot = PrivateGraph.from_edges(context.snapshot.pairs, number_of_nodes=context.number_of_nodes)
-    guess = int(np.argmax(_utilities(evaluate(snapshot, context, candidates, Deadline(METHOD.evaluation_seconds)))))
+    margins = evaluate(snapshot, context, candidates, Deadline(METHOD.evaluation_seconds)).margins().ravel()
+    guess = 1 + int(np.argmin(margins[1:])) if len(margins) > 1 else 0
     flips = outcomes.flips().ravel()
     probabilities = METHOD.mechanism.probabilities(METHOD.utility.score(outcomes), release.epsilon)
     return {
@@ -110,10 +109,6 @@ def behind_the_curtain(graph: PrivateGraph, context: PublicContext, release: Rel
         "guess_flips": bool(flips[guess]),
         "ceiling": bool(flips.any()),
     }
-
-
-def _utilities(outcomes: Outcomes) -> NDArray[np.int64]:
-    return METHOD.utility.score(outcomes).unseal()
 
 
 def _curtain_words(curtain: dict[str, Any], price: str) -> list[str]:

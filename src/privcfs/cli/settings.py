@@ -75,7 +75,7 @@ class Settings:
     def vault(self) -> Vault:
         """Everything loaded: the graph, the context, the ledger."""
         context = self.context()
-        return Vault(self._graph(context), context, ledger=self.ledger(), method=self.method())
+        return Vault(self.graph(context), context, ledger=self.ledger(), method=self.method())
 
     def context(self) -> PublicContext:
         """The public side alone."""
@@ -115,7 +115,8 @@ class Settings:
             self._choice("mechanism", MECHANISMS, "exponential"),
         )
 
-    def _graph(self, context: PublicContext) -> PrivateGraph:
+    def graph(self, context: PublicContext) -> PrivateGraph:
+        """The secret edges alone."""
         path = self._path("graph", "edges")
         read = PrivateGraph.from_parquet if path.suffix == ".parquet" else PrivateGraph.from_csv
         simplify = self._flag("graph", "simplify")

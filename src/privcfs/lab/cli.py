@@ -1,19 +1,26 @@
 """privcfs-lab: certificates, benchmarks and experiments. For owners and researchers; it releases nothing."""
 
-import json
+import os
 import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from privcfs.cli.output import complain
-from privcfs.errors import InputError, PrivcfsError
-from privcfs.lab.bench import bench_rows
-from privcfs.lab.certify import certify as run_checks
-from privcfs.lab.experiments import EXPERIMENTS
-from privcfs.lab.report import console, show_table, write_markdown
-from privcfs.lab.zero import zero_rows
+from privcfs.cli.settings import load_settings
+from privcfs.errors import InputError, PrivcfsError, SettingsError
+from privcfs.lab.bench import bench_page
+from privcfs.lab.experiments import EXPERIMENTS, PAPER, overview
+from privcfs.lab.experiments.certification import checks as run_checks
+from privcfs.lab.experiments.certification import page_of as certification_page
+from privcfs.lab.price import OWNER_ONLY, SAFE, SUPPORTS, Question, price_list, read_targets
+from privcfs.lab.report import console
+from privcfs.lab.study import ONE_THREAD, Study, deciding_source
 
 app = typer.Typer(
     help="Certificates, benchmarks and experiments: sees both sides, releases nothing.",
@@ -21,8 +28,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-SLICE = 40  # targets that the tests compute again
-WriteOption = Annotated[Path | None, typer.Option(help="Also write the table as Markdown into this folder.")]
+WriteOption = Annotated[Path | None, typer.Option(help="Also write the result into this folder: Markdown, CSV, JSON.")]
+Seeds = Annotated[
+    int,
+    typer.Option(help="How many seeds; the first uses the embedded weights. everyone always has ten.", min=1, max=100),
+]
 
 
 @app.callback()
@@ -36,23 +46,13 @@ def certify(
     graphs: Annotated[int, typer.Option(help="Random graphs on eight nodes.", min=10)] = 40,
 ) -> None:
     """Check support, sensitivity and ratio; every check must also reject its broken twin. Exit code 1 on a breach."""
-    headings = ("check", "graph pairs", "measured sensitivity", "worst ratio", "bound", "verdict")
-    rows: list[tuple[str, ...]] = []
-    breaches = 0
-    with console.status("Comparing releases ...") as status:
-        for row in run_checks(graphs):
-            status.update(f"{len(rows) + 1} checks done; last: {row.check}")
-            verdict = "holds" if row.passed else "BREACH"
-            rows.append((row.check, str(row.pairs), row.sensitivity, row.ratio, row.bound, verdict))
-            breaches += not row.passed
-    show_table("Certification checks", headings, rows)
+    with _progress() as say:
+        found = run_checks(graphs, Study(progress=say))
+    result = certification_page(found, graphs)
+    result.show()
     if write:
-        intro = (
-            f"Written by `privcfs-lab certify --write docs/results`: {graphs} random graphs on 8 nodes (seeds 0 to "
-            f"{graphs - 1}), each against its neighbours. The bound is e^epsilon, or the closed form where it says so. "
-            "Hostile scores are compared as exact fractions; other ratios come from the exact law rounded to floats."
-        )
-        write_markdown(write / "certify.md", ("Certification checks", intro, ""), headings, rows)
+        result.write(write, "certification", "privcfs-lab certify")
+    breaches = sum(not row.passed for row in found)
     if breaches:
         console.print(f"{breaches} breaches")
         raise typer.Exit(1)
@@ -64,51 +64,73 @@ def bench(
     repeats: Annotated[int, typer.Option(help="Timed repetitions.", min=3)] = 60,
 ) -> None:
     """Measure the evaluators, a whole release and memory, in one run."""
-    headings = ("what", "value", "asked for")
-    rows = bench_rows(repeats)
-    show_table("Benchmark", headings, rows)
+    result = bench_page(repeats)
+    result.show()
     if write:
-        intro = (
-            f"Written by `privcfs-lab bench --write docs/results` (median of {repeats} repetitions, all in one run, "
-            "one core unless it says otherwise). Cora, node 55: 12 neighbours, all of them public for this purpose, "
-            "paper's support. Ratios travel between machines better than times."
-        )
-        write_markdown(write / "bench.md", ("Benchmark", intro, ""), headings, rows)
+        result.write(write, "bench", "privcfs-lab bench")
 
 
 @app.command()
-def zero(
-    write: WriteOption = None,
-    most: Annotated[int, typer.Option(help="Test nodes per data set.", min=1)] = 1000,
+def price(
+    targets: Annotated[Path, typer.Option(help="A public list of nodes, one a line.")],
+    vault: Annotated[Path, typer.Option(help="The vault file.")] = Path("vault.toml"),
+    public: Annotated[
+        bool, typer.Option("--public", help="Use the snapshot alone: safe to act on and to publish.")
+    ] = False,
+    support: Annotated[list[str] | None, typer.Option(help="Candidate rules; may be repeated. Default: all.")] = None,
+    write: Annotated[Path, typer.Option(help="Folder for table, plot and files.")] = Path("price"),
 ) -> None:
-    """Compare releases with the honest zero: the best guess from public data alone, at epsilon 0."""
-    headings = ("data", "model trained on", "targets", "ceiling", "public guess, epsilon 0", "epsilon 1", "epsilon 8")
-    rows = zero_rows(most)
-    show_table("Share of targets whose decision flips", headings, rows)
-    if write:
-        intro = (
-            f"Written by `privcfs-lab zero --write docs/results`: the first {most} test nodes, embedded snapshot "
-            "(half of the edges, simulated), paper's support, gated utility with our range 24/25, exponential "
-            "mechanism, exact expectations. The public guess is the best candidate on the snapshot graph; the ceiling "
-            "is the share of targets with any flipping candidate."
-        )
-        last = f"<!-- first {SLICE}: {json.dumps(zero_rows(SLICE))} -->"
-        write_markdown(write / "zero.md", ("Share of targets whose decision flips", intro, last), headings, rows)
+    """List what releases would achieve by disclosure, support and epsilon, before any budget is spent."""
+    question = Question(read_targets(targets), tuple(support or SUPPORTS), public)
+    with _progress() as say:
+        result = price_list(load_settings(vault), question, say)
+    result.show()
+    console.print(SAFE if public else OWNER_ONLY, style=None if public else "bold")
+    name = "price-public" if public else "price-for-the-owner"
+    result.write(write, name, "privcfs-lab price --public" if public else "privcfs-lab price")
 
 
 @app.command()
 def reproduce(
-    name: Annotated[str, typer.Argument(help=f"One of {', '.join(EXPERIMENTS)}, or all.")],
-    write: Annotated[Path, typer.Option(help="Folder for Markdown and CSV.")] = Path("docs/results"),
+    name: Annotated[str, typer.Argument(help=f"One of {', '.join(EXPERIMENTS)}; or all, or everything.")],
+    write: Annotated[Path, typer.Option(help="Folder for pages, figures, CSV and JSON.")] = Path("docs/results"),
+    keep: Annotated[Path, typer.Option(help="Folder in which finished work is kept.")] = Path(".privcfs-lab"),
+    seeds: Seeds = 3,
+    workers: Annotated[int, typer.Option(help="Processes.", min=1)] = os.cpu_count() or 1,
 ) -> None:
-    """Compute tables of the paper again, with its numbers beside ours."""
-    if name != "all" and name not in EXPERIMENTS:
-        raise InputError(f"experiment {name!r} is unknown; choose one of {', '.join(EXPERIMENTS)}, or all.")
-    for chosen in EXPERIMENTS if name == "all" else [name]:
-        with console.status(chosen) as status:
-            table = EXPERIMENTS[chosen](lambda step, label=chosen: status.update(f"{label}: {step}"))  # type: ignore[misc]
-        show_table(table.title, table.headings, table.rows)
-        table.write(write, chosen)
+    """Compute tables and figures again, the paper's numbers beside ours: "all" of the paper, or "everything".
+
+    Interrupted work goes on where it stopped.
+    """
+    chosen = {"all": PAPER, "everything": EXPERIMENTS}.get(name) or {
+        key: run for key, run in EXPERIMENTS.items() if key == name
+    }
+    if not chosen:
+        choices = ", ".join([*EXPERIMENTS, "all", "everything"])
+        raise InputError(f"experiment {name!r} is unknown; choose one of {choices}.")
+    for variable in ONE_THREAD:  # before torch is imported: sums in one order, so the same weights every time
+        os.environ.setdefault(variable, "1")
+    for key, run in chosen.items():
+        try:
+            with _progress(key) as say:
+                result = run(Study(tuple(range(seeds)), workers, keep, say))
+        except SettingsError as error:
+            if len(chosen) == 1:
+                raise
+            console.print(f"{key} is left out: {error}", highlight=False)
+            continue
+        result.show()
+        result.write(write, key, f"privcfs-lab reproduce {key}", deciding_source())
+    overview.write(write)
+
+
+@contextmanager
+def _progress(title: str = "") -> Iterator[Callable[[str], None]]:
+    """A line that says what is being done and for how long."""
+    columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(title)
+        yield lambda step: bar.update(task, description=f"{title} {step}".strip())
 
 
 def main() -> None:
@@ -118,3 +140,6 @@ def main() -> None:
     except PrivcfsError as error:
         complain(error, as_json=False)
         sys.exit(error.exit_code)
+    except (KeyboardInterrupt, BrokenProcessPool):
+        sys.stderr.write("Stopped (interrupted, or out of memory). Finished work is kept: the same command goes on.\n")
+        sys.exit(130)

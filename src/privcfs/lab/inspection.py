@@ -11,6 +11,7 @@ from privcfs.gate.vault import Method
 from privcfs.private.deadline import Deadline
 from privcfs.private.graph import PrivateGraph
 from privcfs.private.outcomes import evaluate
+from privcfs.private.outcomes.outcomes import Outcomes
 from privcfs.private.utilities.utility import Scores
 from privcfs.public.candidates.candidates import Candidates
 from privcfs.public.context import PublicContext
@@ -24,6 +25,7 @@ class Inspection:
 
     candidates: Candidates
     original: int
+    runner_up: int  # the second most likely class on the untouched graph
     predictions: NDArray[np.int64]
     flips: NDArray[np.bool_]
     utilities: NDArray[np.float64]
@@ -49,9 +51,16 @@ def inspect(graph: PrivateGraph, context: PublicContext, target: int | str, meth
     return Inspection(
         candidates,
         outcomes.original(),
+        runner_up(outcomes),
         outcomes.predictions().ravel(),
         outcomes.flips().ravel(),
         scores.unseal() / scores.grid.denominator,
         scores,
         method,
     )
+
+
+def runner_up(outcomes: Outcomes) -> int:
+    """The class that comes second before any intervention; the only class, if there is but one."""
+    scores = outcomes.logits[0, :, 0]
+    return int(np.argsort(-scores, kind="stable")[:2][-1])

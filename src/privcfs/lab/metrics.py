@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import log
 from typing import final
 
 import numpy as np
@@ -9,7 +10,11 @@ from numpy.typing import NDArray
 
 from privcfs.lab.inspection import Inspection
 from privcfs.private.utilities.utility import Scores
+from privcfs.public.candidates.candidates import Candidates
 from privcfs.public.epsilon import Price, parse_epsilon
+
+Law = NDArray[np.float64]
+CONFIDENCE = 0.95
 
 
 @final
@@ -18,9 +23,11 @@ class Quality:
     """Expectations for one target at one price."""
 
     valid: float  # the drawn candidate flips the prediction
+    targeted: float  # ... to the runner-up class
     empty: float  # the empty set is drawn
     size: float  # elements of the drawn candidate
     regret: float  # best utility minus the drawn one's
+    regret_95: float  # a regret that 95 % of the draws do not exceed
     collision: float  # two releases are the same
 
     @property
@@ -29,20 +36,22 @@ class Quality:
         return self.valid / (1 - self.empty) if self.empty < 1 else 0.0
 
 
-def quality(found: Inspection, epsilon: Price, printed: Fraction | None = None) -> Quality:
-    """Exact, by summing over all candidates; `printed` draws with the paper's range instead of ours."""
-    law = release_law(found, epsilon, printed)
+def quality(found: Inspection, law: Law) -> Quality:
+    """Exact, by summing over all candidates."""
+    regrets = found.utilities.max() - found.utilities
     return Quality(
         valid=float(law @ found.flips),
+        targeted=float(law @ (found.flips & (found.predictions == found.runner_up))),
         empty=float(law[0]),
-        size=float(law @ candidate_sizes(found)),
-        regret=float(found.utilities.max() - law @ found.utilities),
+        size=float(law @ candidate_sizes(found.candidates)),
+        regret=float(law @ regrets),
+        regret_95=_quantile(regrets, law),
         collision=float(law @ law),
     )
 
 
-def release_law(found: Inspection, epsilon: Price, printed: Fraction | None = None) -> NDArray[np.float64]:
-    """The release distribution, with our range or with the paper's."""
+def release_law(found: Inspection, epsilon: Price, printed: Fraction | None = None) -> Law:
+    """The release distribution, with our range or with the one that is printed in the paper."""
     scores = found.scores if printed is None else with_range(found.scores, printed)
     return found.method.mechanism.probabilities(scores, parse_epsilon(epsilon))
 
@@ -52,9 +61,20 @@ def with_range(scores: Scores, printed: Fraction) -> Scores:
     return Scores(scores.unseal(), replace(scores.grid, span=int(scores.grid.denominator * printed)))
 
 
-def candidate_sizes(found: Inspection) -> NDArray[np.int64]:
+def candidate_sizes(candidates: Candidates) -> NDArray[np.int64]:
     """Elements of each candidate."""
-    pairs = np.array([len(chosen) for chosen in found.candidates.pair_sets])
-    masks = np.array([len(chosen) for chosen in found.candidates.feature_sets])
+    pairs = np.array([len(chosen) for chosen in candidates.pair_sets])
+    masks = np.array([len(chosen) for chosen in candidates.feature_sets])
     sizes: NDArray[np.int64] = (pairs[:, None] + masks).ravel()
     return sizes
+
+
+def regret_bound(candidates: float, epsilon: float, range_: float) -> float:
+    """The paper's Theorem 2: what the regret of 95 % of the draws cannot exceed."""
+    return 2 * range_ / epsilon * (log(candidates) + log(1 / (1 - CONFIDENCE)))
+
+
+def _quantile(regrets: NDArray[np.float64], law: Law) -> float:
+    order = np.argsort(regrets, kind="stable")
+    position = int(np.searchsorted(np.cumsum(law[order]), CONFIDENCE))
+    return float(regrets[order[min(position, len(order) - 1)]])

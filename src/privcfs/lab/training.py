@@ -46,12 +46,12 @@ def train_gcn(data: Labelled, training: Training) -> GCN:
     weights = [torch.nn.Parameter(torch.empty(shape)) for shape in shapes]
     for weight in weights:
         torch.nn.init.xavier_uniform_(weight, generator=generator)
-    adjacency, features = _sparse(_normalised(data)), _sparse(data.features)
+    adjacency, features = _sparse(_normalised(data)), _tensor(data.features)
     labels, train = torch.from_numpy(data.labels), torch.from_numpy(data.train)
     optimiser = torch.optim.Adam(weights, lr=training.learning_rate, weight_decay=training.weight_decay)
     for _ in range(training.steps):
         optimiser.zero_grad()
-        hidden = torch.relu(torch.sparse.mm(adjacency, torch.sparse.mm(features, weights[0])))
+        hidden = torch.relu(torch.sparse.mm(adjacency, features @ weights[0]))
         logits = torch.sparse.mm(adjacency, hidden @ weights[1])
         loss = torch.nn.functional.cross_entropy(logits[train], labels[train])
         loss.backward()  # type: ignore[no-untyped-call]
@@ -73,6 +73,14 @@ def _normalised(data: Labelled) -> sp.csr_array:
     adjacency = sp.csr_array((ones, (both[:, 0], both[:, 1])), shape=(count, count)) + sp.eye_array(count)
     scale = sp.diags_array(1 / np.sqrt(adjacency.sum(axis=1)))
     return (scale @ adjacency @ scale).tocsr()
+
+
+def _tensor(matrix: sp.csr_array):  # type: ignore[no-untyped-def]
+    """Dense where most entries are there."""
+    import torch
+
+    dense = matrix.nnz > matrix.shape[0] * matrix.shape[1] / 2
+    return torch.from_numpy(matrix.toarray().astype(np.float32)) if dense else _sparse(matrix)
 
 
 def _sparse(matrix: sp.csr_array):  # type: ignore[no-untyped-def]

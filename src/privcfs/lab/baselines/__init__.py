@@ -1,0 +1,1 @@
+"""Compared methods: one file each, one interface; what each certifies stands in its header."""

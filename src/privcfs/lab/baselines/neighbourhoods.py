@@ -1,0 +1,114 @@
+"""The two-hop neighbourhoods of many targets as one batch, differentiable in edge and feature masks.
+
+Masks of 0 and 1 give exactly what a full forward pass on the changed graph gives; in between they interpolate the
+renormalised adjacency, degrees included.
+"""
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from numpy.typing import NDArray
+
+from privcfs.lab.baselines.baseline import Problem
+from privcfs.public.interventions import Intervention
+
+Numbers = NDArray[np.int64]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Neighbourhoods:
+    """Every target has nodes of its own in the batch; `pairs` are those that touch the target or a neighbour of it."""
+
+    targets: torch.Tensor  # batch number of each target
+    owner: Numbers  # which target each pair belongs to
+    pairs: Numbers  # the pair in the graph's numbers
+    ends: torch.Tensor  # (2, pairs) in batch numbers
+    feature_owner: torch.Tensor  # which target each maskable feature belongs to
+    features: Numbers
+    degrees: torch.Tensor  # self-loop included
+    inputs: torch.Tensor  # first-layer inputs of the nodes that no mask touches
+    feature_inputs: torch.Tensor  # what each maskable feature adds to its target's input
+    weights: tuple[torch.Tensor, torch.Tensor, torch.Tensor]  # first bias, second layer, second bias
+
+    @classmethod
+    def of(cls, problem: Problem) -> "Neighbourhoods":
+        """Copies out what can matter."""
+        data, backbone = problem.data, problem.backbone
+        nodes = len(data.labels)
+        both = np.concatenate([data.pairs, data.pairs[:, ::-1]])
+        adjacency = sp.csr_array((np.ones(len(both)), (both[:, 0], both[:, 1])), shape=(nodes, nodes))
+        degrees = np.diff(adjacency.indptr) + 1
+        tops, members, owners, pairs, ends = [], [], [], [], []
+        offset = 0
+        for number, target in enumerate(problem.targets):
+            near = np.append(adjacency.indices[adjacency.indptr[target] : adjacency.indptr[target + 1]], target)
+            touching = np.unique(np.concatenate([_pairs_at(adjacency, int(node)) for node in near]), axis=0)
+            inside = np.unique(np.append(touching.ravel(), target))
+            tops.append(offset + int(np.searchsorted(inside, target)))
+            members.append(inside)
+            owners.append(np.full(len(touching), number))
+            pairs.append(touching)
+            ends.append(offset + np.searchsorted(inside, touching))
+            offset += len(inside)
+        every = np.concatenate(members)
+        inputs = (data.features[every] @ backbone.first).astype(np.float32)
+        inputs[tops] = 0
+        rows = [data.features[[target]] for target in problem.targets]
+        features = np.concatenate([row.indices for row in rows]).astype(np.int64)
+        values = np.concatenate([row.data for row in rows]).astype(np.float32)
+        lengths = [row.nnz for row in rows]
+        return cls(
+            torch.tensor(tops),
+            np.concatenate(owners),
+            np.concatenate(pairs),
+            torch.from_numpy(np.concatenate(ends).T.astype(np.int64)),
+            torch.from_numpy(np.repeat(np.arange(len(rows)), lengths)),
+            features,
+            torch.from_numpy(degrees[every].astype(np.float32)),
+            torch.from_numpy(inputs),
+            torch.from_numpy(values[:, None] * backbone.first[features]),
+            (
+                torch.from_numpy(backbone.first_bias),
+                torch.from_numpy(backbone.second),
+                torch.from_numpy(backbone.second_bias),
+            ),
+        )
+
+    def logits(self, edges: torch.Tensor, features: torch.Tensor, fixed: torch.Tensor | None = None) -> torch.Tensor:
+        """Class scores of every target; `fixed` gives degrees that no gradient passes through."""
+        first_bias, second, second_bias = self.weights
+        own = torch.zeros(len(self.targets), self.inputs.shape[1])
+        own = own.index_add(0, self.feature_owner, features[:, None] * self.feature_inputs)
+        inputs = self.inputs.index_add(0, self.targets, own)
+        root = (self.degrees_under(edges) if fixed is None else fixed).rsqrt()
+        a, b = self.ends
+        weight = (edges * root[a] * root[b])[:, None]
+        sums = (inputs * (root**2)[:, None]).index_add(0, a, weight * inputs[b]).index_add(0, b, weight * inputs[a])
+        hidden = torch.relu(sums + first_bias)
+        tops = (hidden * (root**2)[:, None]).index_add(0, a, weight * hidden[b]).index_add(0, b, weight * hidden[a])
+        return tops[self.targets] @ second + second_bias
+
+    def degrees_under(self, edges: torch.Tensor) -> torch.Tensor:
+        """Degrees, self-loop included, when each pair counts by its mask."""
+        lost = 1 - edges
+        return self.degrees - torch.zeros_like(self.degrees).index_add(0, self.ends[0], lost).index_add(
+            0, self.ends[1], lost
+        )
+
+    def intervention(self, number: int, edges: NDArray[np.bool_], features: NDArray[np.bool_]) -> Intervention:
+        """What hard masks delete and mask for one target."""
+        gone = self.pairs[(self.owner == number) & ~edges]
+        masked = self.features[(self.feature_owner.numpy() == number) & ~features]
+        return Intervention(
+            delete=tuple((int(u), int(w)) for u, w in gone), mask=tuple(sorted(int(feature) for feature in masked))
+        )
+
+
+def _pairs_at(adjacency: sp.csr_array, node: int) -> Numbers:
+    others = adjacency.indices[adjacency.indptr[node] : adjacency.indptr[node + 1]].astype(np.int64)
+    pairs: Numbers = np.sort(np.column_stack([np.full(len(others), node), others]), axis=1)
+    return pairs

@@ -1,0 +1,83 @@
+"""NSEG (Cai and others 2022): edges and features by their probability of being necessary and sufficient.
+
+Certifies: nothing; it reads the private graph and releases what it found.
+Operations: delete pairs that touch the target or a neighbour, mask the target's features, or both.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import torch
+
+from privcfs.lab.baselines.baseline import Baseline, Operations, Problem
+from privcfs.lab.baselines.neighbourhoods import Neighbourhoods
+from privcfs.public.interventions import Intervention
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PNS(Baseline):
+    """Keeps the prediction with the explanation alone, loses it without; the counterfactual removes the explanation."""
+
+    operations: Operations = Operations.BOTH
+    epochs: int = 400
+    rate: float = 0.01
+    size_weight: float = 0.001
+    entropy_weight: float = 1.0
+
+    name: ClassVar[str] = "PNS"
+    certifies: ClassVar[str] = "nothing"
+
+    def explain(self, problem: Problem) -> list[Intervention]:
+        batch = Neighbourhoods.of(problem)
+        generator = torch.Generator().manual_seed(problem.seed)
+        edges, features = (_start(count, generator) for count in (len(batch.pairs), len(batch.features)))
+        on = torch.ones_like(edges), torch.ones_like(features)
+        original = batch.logits(*on).argmax(dim=1).detach()
+        optimiser = torch.optim.Adam([edges, features], lr=self.rate)
+        for _ in range(self.epochs):
+            masks = torch.sigmoid(edges), torch.sigmoid(features)
+            gain = self._chance(batch, original, masks)
+            for _ in range(2):
+                without = tuple(_jittered(1 - mask, generator) for mask in masks)
+                gain = gain - self._chance(batch, original, without) / 2
+            loss = -gain + self._cost(masks)
+            optimiser.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimiser.step()
+        named = [(mask < 0).detach().numpy() for mask in (edges, features)]
+        if self.operations is Operations.EDGES:
+            named[1][:] = True
+        if self.operations is Operations.FEATURES:
+            named[0][:] = True
+        return [batch.intervention(number, *named) for number in range(len(problem.targets))]
+
+    def _chance(self, batch: Neighbourhoods, original: torch.Tensor, masks: tuple[torch.Tensor, ...]) -> torch.Tensor:
+        """Summed probability of the original classes, averaged over the worlds in which one kind of mask is off."""
+        edges, features = masks
+        on = torch.ones_like(edges), torch.ones_like(features)
+        worlds = {
+            Operations.EDGES: [(edges, on[1])],
+            Operations.FEATURES: [(on[0], features)],
+            Operations.BOTH: [(edges, features), (edges, on[1]), (on[0], features)],
+        }[self.operations]
+        chances = [torch.softmax(batch.logits(*world), dim=1).gather(1, original[:, None]) for world in worlds]
+        return torch.stack(chances).mean(dim=0).sum()
+
+    def _cost(self, masks: tuple[torch.Tensor, ...]) -> torch.Tensor:
+        cost = torch.zeros(())
+        for mask in masks:
+            entropy = -mask * torch.log(mask + 1e-12) - (1 - mask) * torch.log(1 - mask + 1e-12)
+            cost = cost + self.size_weight * mask.sum() + self.entropy_weight * entropy.mean()
+        return cost
+
+
+def _start(count: int, generator: torch.Generator) -> torch.Tensor:
+    width = 1 / max(count, 1) ** 0.5
+    start: torch.Tensor = (torch.rand(count, generator=generator) * 2 - 1) * width
+    return start.requires_grad_()
+
+
+def _jittered(mask: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    noise = (torch.rand(len(mask), generator=generator) * 2 - 1) * 0.025
+    return (mask + noise).clamp(0, 1)

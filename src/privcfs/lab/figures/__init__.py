@@ -1,0 +1,1 @@
+"""Figures: one file each. They read records and draw; legible in grey, no legend over data."""

@@ -106,7 +106,28 @@ def _agreement(found: dict[str, Rows]) -> str:
             f"{arm}: {words.count('agrees')} of {len(words)} ceilings agree with {other} ({alone.count('agrees')} by "
             f"our standard error alone), {agreeing} of {all_rates} rates"
         )
-    return "Within two standard errors (pages frontier-general and frontier-borderline): " + "; ".join(lines) + "."
+    text = "Within two standard errors (pages frontier-general and frontier-borderline): " + "; ".join(lines) + "."
+    return f"{text} {_between(found)}".strip()
+
+
+def _between(found: dict[str, Rows]) -> str:
+    """Two samples of 48 targets, and what every test node says."""
+    whole = {(row["data"], row["disclosed"]): row for row in found.get("everyone", []) if row["arm"] == "joint"}
+    words = []
+    for row in found["frontier-general"]:
+        key = row["data"], row["disclosed"]
+        if row["arm"] == "joint" and row["disclosed"] == 0.5 and key in whole:
+            triples = [
+                f"{name} {_mean(row[name]):.3f}, {row[other]:.3f} and {_mean(whole[key][name]):.3f}"
+                for name, other in (("ceiling", "reported ceiling"), ("@8", "reported @8"))
+            ]
+            words.append(f"{row['data']} {'; '.join(triples)}")
+    if not words:
+        return ""
+    return (
+        "Both are samples of 48 publicly drawn targets; beside them, every test node (joint arm, half disclosed; ours, the "
+        f"second implementation's, every node): {'. '.join(words)}."
+    )
 
 
 def _zero(found: dict[str, Rows]) -> str:

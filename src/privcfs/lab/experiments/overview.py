@@ -125,8 +125,8 @@ def _between(found: dict[str, Rows]) -> str:
     if not words:
         return ""
     return (
-        "Both are samples of 48 publicly drawn targets; beside them, every test node (joint arm, half disclosed; ours, the "
-        f"second implementation's, every node): {'. '.join(words)}."
+        "Both are samples of 48 publicly drawn targets; beside them, every test node (joint arm, half disclosed; ours, "
+        f"the second implementation's, every node): {'. '.join(words)}."
     )
 
 

@@ -10,6 +10,7 @@ import torch
 from privcfs import Intervention
 from privcfs.lab.baselines.baseline import Operations, Problem, flips
 from privcfs.lab.baselines.cf_gnn_explainer import CFGNNExplainer
+from privcfs.lab.baselines.combinex import SCHEDULES, Combinex
 from privcfs.lab.baselines.greedy import Greedy
 from privcfs.lab.baselines.neighbourhoods import Neighbourhoods
 from privcfs.lab.baselines.pns import PNS
@@ -19,6 +20,7 @@ from privcfs.lab.targets import POPULATIONS
 from tests.worlds import random_gcn, random_pairs
 
 NODES = 14
+METHODS = [CFGNNExplainer(epochs=60), Combinex(epochs=60), PNS(epochs=60), Greedy()]
 
 
 def problem(seed: int, targets: tuple[int, ...] = (0, 3, 7)) -> Problem:
@@ -55,9 +57,9 @@ def test_gradients_reach_every_edge_that_matters() -> None:
 
 
 @pytest.mark.parametrize("operations", Operations)
-@pytest.mark.parametrize("method", [CFGNNExplainer, Greedy])
+@pytest.mark.parametrize("method", [CFGNNExplainer, Combinex, Greedy])
 def test_what_a_search_finds_flips_the_true_graph(
-    method: type[CFGNNExplainer] | type[Greedy], operations: Operations
+    method: type[CFGNNExplainer] | type[Combinex] | type[Greedy], operations: Operations
 ) -> None:
     found = 0
     for seed in range(4):
@@ -70,9 +72,9 @@ def test_what_a_search_finds_flips_the_true_graph(
 
 
 @pytest.mark.parametrize("operations", Operations)
-@pytest.mark.parametrize("method", [CFGNNExplainer(epochs=60), PNS(epochs=60), Greedy()], ids=lambda one: one.name)
+@pytest.mark.parametrize("method", METHODS, ids=lambda one: one.name)
 def test_methods_keep_to_their_operations_and_to_the_graph(
-    method: CFGNNExplainer | PNS | Greedy, operations: Operations
+    method: CFGNNExplainer | Combinex | PNS | Greedy, operations: Operations
 ) -> None:
     asked = problem(1)
     edges = {tuple(pair) for pair in asked.data.pairs.tolist()}
@@ -93,6 +95,13 @@ def test_greedy_search_never_needs_more_than_the_smallest_flip_of_one_element() 
             edges = [tuple(pair) for pair in asked.data.pairs.tolist()]
             if any(flips(asked, target, Intervention(delete=((u, w),))) for u, w in edges):
                 assert len(found.delete) == 1
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_every_schedule_weighs_features_first(schedule: str) -> None:
+    start, end = (SCHEDULES[schedule](done) for done in (0.0, 1.0))
+    assert 0 <= end <= start <= 1
+    assert Combinex(epochs=20, schedule=schedule).explain(problem(0))
 
 
 def test_pns_removes_what_the_prediction_needs() -> None:

@@ -7,12 +7,10 @@ Operations: delete pairs that touch the target or a neighbour, mask the target's
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from privcfs.lab.baselines.baseline import Baseline, Operations, Problem
-from privcfs.lab.baselines.neighbourhoods import Neighbourhoods
+from privcfs.lab.baselines.neighbourhoods import Best, Neighbourhoods
 from privcfs.public.interventions import Intervention
 
 
@@ -34,7 +32,7 @@ class CFGNNExplainer(Baseline):
         edges = torch.ones(len(batch.pairs), requires_grad=self.operations is not Operations.FEATURES)
         features = torch.ones(len(batch.features), requires_grad=self.operations is not Operations.EDGES)
         original = batch.logits(torch.ones_like(edges), torch.ones_like(features)).argmax(dim=1).detach()
-        best = _Best(batch)
+        best = Best(batch)
         optimiser = self._optimiser([mask for mask in (edges, features) if mask.requires_grad])
         for _ in range(self.epochs):
             hard = (edges >= 0).float().detach(), (features >= 0).float().detach()
@@ -55,33 +53,6 @@ class CFGNNExplainer(Baseline):
         if self.operations is Operations.EDGES:
             return torch.optim.SGD(masks, lr=self.rate)
         return torch.optim.Adam(masks, lr=self.rate)
-
-
-class _Best:
-    """The smallest flipping masks so far, target by target."""
-
-    def __init__(self, batch: Neighbourhoods) -> None:
-        self._batch = batch
-        count = len(batch.targets)
-        self._size = np.full(count, np.inf)
-        self._edges: NDArray[np.bool_] = np.ones(len(batch.pairs), np.bool_)
-        self._features: NDArray[np.bool_] = np.ones(len(batch.features), np.bool_)
-
-    def consider(self, flipped: torch.Tensor, edges: torch.Tensor, features: torch.Tensor) -> None:
-        count, owner = len(self._size), self._batch.feature_owner.numpy()
-        hard, masks = edges.numpy() > 0, features.numpy() > 0
-        size = np.bincount(self._batch.owner, ~hard, count) + np.bincount(owner, ~masks, count)
-        better = flipped.numpy() & (size < self._size)
-        self._size[better] = size[better]
-        self._edges = np.where(better[self._batch.owner], hard, self._edges)
-        self._features = np.where(better[owner], masks, self._features)
-
-    def interventions(self) -> list[Intervention]:
-        found = np.isfinite(self._size)
-        return [
-            self._batch.intervention(number, self._edges, self._features) if found[number] else Intervention()
-            for number in range(len(self._size))
-        ]
 
 
 def _clip(batch: Neighbourhoods, edges: torch.Tensor, most: float = 2.0) -> None:

@@ -108,6 +108,42 @@ class Neighbourhoods:
         )
 
 
+@final
+class Best:
+    """The best flipping masks so far, target by target: the smallest, or those of lowest loss."""
+
+    def __init__(self, batch: Neighbourhoods) -> None:
+        self._batch = batch
+        self._loss: NDArray[np.float64] = np.full(len(batch.targets), np.inf)
+        self._edges: NDArray[np.bool_] = np.ones(len(batch.pairs), np.bool_)
+        self._features: NDArray[np.bool_] = np.ones(len(batch.features), np.bool_)
+
+    def consider(
+        self,
+        flipped: torch.Tensor,
+        edges: torch.Tensor,
+        features: torch.Tensor,
+        losses: NDArray[np.floating] | None = None,
+    ) -> None:
+        """Keeps these hard masks for every target that they flip better than before."""
+        count, owner = len(self._loss), self._batch.feature_owner.numpy()
+        hard, masks = edges.numpy() > 0, features.numpy() > 0
+        size = np.bincount(self._batch.owner, ~hard, count) + np.bincount(owner, ~masks, count)
+        loss = size if losses is None else losses
+        better = flipped.numpy() & (loss < self._loss)
+        self._loss[better] = loss[better]
+        self._edges = np.where(better[self._batch.owner], hard, self._edges)
+        self._features = np.where(better[owner], masks, self._features)
+
+    def interventions(self) -> list[Intervention]:
+        """One for each target; empty where nothing flipped."""
+        found = np.isfinite(self._loss)
+        return [
+            self._batch.intervention(number, self._edges, self._features) if found[number] else Intervention()
+            for number in range(len(self._loss))
+        ]
+
+
 def _pairs_at(adjacency: sp.csr_array, node: int) -> Numbers:
     others = adjacency.indices[adjacency.indptr[node] : adjacency.indptr[node + 1]].astype(np.int64)
     pairs: Numbers = np.sort(np.column_stack([np.full(len(others), node), others]), axis=1)

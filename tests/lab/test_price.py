@@ -80,6 +80,8 @@ def test_wider_disclosure_never_lowers_the_ceiling_of_a_short_list(folder: Path)
 def test_mistakes_are_named(folder: Path) -> None:
     with pytest.raises(InputError, match="at least two targets"):
         Question(["3"])
+    with pytest.raises(InputError, match="each named once"):
+        Question(["3", "4", "3"])
     with pytest.raises(InputError, match="support 'three-hop' is unknown; choose from one-hop"):
         Question(["3", "4"], ("three-hop",))
     with pytest.raises(SettingsError, match=r"target file .*missing.txt cannot be read"):

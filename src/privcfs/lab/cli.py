@@ -93,7 +93,7 @@ def price(
 @app.command()
 def reproduce(
     name: Annotated[str, typer.Argument(help=f"One of {', '.join(EXPERIMENTS)}; or all, or everything.")],
-    write: Annotated[Path, typer.Option(help="Folder for pages, figures, CSV and JSON.")] = Path("docs/results"),
+    write: Annotated[Path, typer.Option(help="Folder for pages, figures, CSV and JSON.")] = Path("results"),
     keep: Annotated[Path, typer.Option(help="Folder in which finished work is kept.")] = Path(".privcfs-lab"),
     seeds: Seeds = 3,
     workers: Annotated[int, typer.Option(help="Processes.", min=1)] = os.cpu_count() or 1,
@@ -108,19 +108,25 @@ def reproduce(
     if not chosen:
         choices = ", ".join([*EXPERIMENTS, "all", "everything"])
         raise InputError(f"experiment {name!r} is unknown; choose one of {choices}.")
+    more = f" --seeds {seeds}" if seeds != 3 else ""
     for variable in ONE_THREAD:  # before torch is imported: sums in one order, so the same weights every time
         os.environ.setdefault(variable, "1")
     for key, run in chosen.items():
         try:
-            with _progress(key) as say:
+            with _progress(f"{key}: training and measuring") as say:
                 result = run(Study(tuple(range(seeds)), workers, keep, say))
         except SettingsError as error:
             if len(chosen) == 1:
                 raise
             console.print(f"{key} is left out: {error}", highlight=False)
             continue
+        except (KeyboardInterrupt, BrokenProcessPool):
+            sys.stderr.write(
+                "Stopped (interrupted, or out of memory). Finished work is kept: the same command goes on.\n"
+            )
+            raise typer.Exit(130) from None
         result.show()
-        result.write(write, key, f"privcfs-lab reproduce {key}", deciding_source())
+        result.write(write, key, f"privcfs-lab reproduce {key}{more}", deciding_source())
     overview.write(write)
 
 
@@ -140,6 +146,3 @@ def main() -> None:
     except PrivcfsError as error:
         complain(error, as_json=False)
         sys.exit(error.exit_code)
-    except (KeyboardInterrupt, BrokenProcessPool):
-        sys.stderr.write("Stopped (interrupted, or out of memory). Finished work is kept: the same command goes on.\n")
-        sys.exit(130)

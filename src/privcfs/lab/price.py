@@ -35,16 +35,18 @@ SAFE = "Computed on the public snapshot alone, in the private graph's place: saf
 HOW = (
     "mean ± standard error over them; the vault's utility, mechanism and proven range; exact expectations, nothing is "
     "drawn and nothing is charged. The public guess costs nothing: epsilon 0, the candidate that leaves the lowest "
-    "margin on the graph of the disclosed pairs, at the mean size of a release. Worth paying: what beats it."
+    "margin on the graph of the disclosed pairs, at the mean size of a release at epsilon 8, but at least one element "
+    "(guesses of two sizes are mixed to meet it). A draw at epsilon 0.1 is nearly a uniform one, which is free too. "
+    "Worth paying: what clearly beats both."
 )
 OWNER_ABOUT = (
-    f"{OWNER_ONLY} `all edges` is an upper reference: a list made from private edges is no public list, and there the "
-    "guess sees everything."
+    f"{OWNER_ONLY} The vault as it is configured is the row `the snapshot` with its own support. `all edges` is an "
+    "upper reference: a list made from private edges is no public list, and there the guess sees everything."
 )
 PUBLIC_ABOUT = (
-    f"{SAFE} It describes releases on that sparser graph, not on yours. Read `half of the snapshot` as a rehearsal of "
-    "what disclosing half of a graph achieves on the whole of it; at `the snapshot` nothing is hidden, so the guess "
-    "cannot be beaten."
+    f"{SAFE} It describes releases on that sparser graph, not on yours: levels can be far off, the order of supports "
+    "and prices is a hint. Read `half of the snapshot` as a rehearsal of what disclosing half of a graph achieves on "
+    "the whole of it; at `the snapshot` nothing is hidden from the guess."
 )
 SUPPORTS = ("one-hop", "two-hop", "edges-only", "features-only")
 HALF, SNAPSHOT, MORE, ALL = 0.5, 1.0, 1.5, 2.0  # 1 stands for the snapshot, 2 for all edges
@@ -79,8 +81,8 @@ class Question:
     public: bool = False
 
     def __post_init__(self) -> None:
-        if len(self.targets) < 2:
-            raise InputError("a price list needs at least two targets; name one a line.")
+        if len(set(self.targets)) < 2 or len(set(self.targets)) < len(self.targets):
+            raise InputError("a price list needs at least two targets, each named once, one a line.")
         unknown = [name for name in self.supports if name not in RULES]
         if unknown:
             raise InputError(f"support {unknown[0]!r} is unknown; choose from {', '.join(RULES)}.")
@@ -150,4 +152,5 @@ def _page(measured: Mapping[tuple[str, str, float], Records], question: Question
     draw = partial(
         draw_frontier, named, [title], list(question.supports), levels, lambda _, values: estimate(values).error
     )
-    return Page("Price list", about, COLUMNS, rows, (Picture(words, draw),))
+    brief = ("disclosed", "support", "epsilon", "ceiling", "public guess", "valid")
+    return Page("Price list", about, COLUMNS, rows, (Picture(words, draw),), brief)

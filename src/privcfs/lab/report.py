@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table as RichTable
@@ -72,9 +73,13 @@ class Page:
     columns: tuple[Column, ...]
     rows: Sequence[Sequence[Value]]
     pictures: tuple[Picture, ...] = ()
+    brief: tuple[str, ...] = ()  # columns for the terminal, means without errors
 
     def show(self) -> None:
-        """Prints the table, as many columns as fit."""
+        """Prints the columns that are meant for the terminal, or as many as fit."""
+        if self.brief:
+            self._show_brief()
+            return
         headings, texts = self._headings(), self._texts()
         fit = len(headings)
         wide = console.options.update(max_width=10_000)
@@ -102,6 +107,17 @@ class Page:
         whole = {"title": self.title, "command": command, "code": code, "about": self.about, "rows": self._objects()}
         (folder / f"{name}.json").write_text(json.dumps(whole, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         console.print(f"Wrote {folder / name}.md, .csv, .json" + (", .svg" if pictures else ""))
+
+    def _show_brief(self) -> None:
+        names = [column.name for column in self.columns]
+        chosen = [(Column(name, self.columns[n].form or ".3f"), n) for name in self.brief for n in [names.index(name)]]
+        table = RichTable(title=self.title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+        for name in self.brief:
+            table.add_column(name)
+        for row in self.rows:
+            values = [(column, row[n]) for column, n in chosen]
+            table.add_row(*(f"{v.mean:.3f}" if isinstance(v, Estimate) else column.text(v) for column, v in values))
+        console.print(table)
 
     def _headings(self) -> list[str]:
         return [column.name for column in self.columns if column.shown]

@@ -22,6 +22,16 @@ from privcfs.public.candidates.top_influence import TopInfluence
 COMPARED = ("edge-only", "joint", "inert masks")
 POPULATIONS = ("general", "borderline")
 SHARES = (0.5, 0.7, 1.0)
+FINDINGS = {
+    "(i)": "(i) noise is the cheapest stage",
+    "(ii)": "(ii) the public prior is a price list",
+    "(iii)": "(iii) who is explained decides",
+    "(iv)": "(iv) validity is stable, releases are not",
+    "(v)": "(v) regret falls with epsilon",
+    "(vi)": "(vi) any flip or the runner-up",
+    "(vii)": "(vii) size is spent on validity",
+    "appendix": "appendix",
+}
 Printed = float | tuple[float, float] | None
 COLUMNS = (
     Column("finding"),
@@ -149,6 +159,7 @@ def page(study: Study) -> Page:
             found = [measured[keys[name, claim.population, claim.disclosed, arm]] for arm in COMPARED]
             rows.append(_row(claim, name, found))
     rows += _breadth(study)
+    rows.sort(key=lambda row: list(FINDINGS.values()).index(str(row[0])))
     about = (
         f"{seeds_of(study).capitalize()}. {HOW} {ROW_ZERO} It is that of the joint list, and of the row's kind: "
         "targeted beside targeted, size beside size. Beside the two arms stands the joint support with masks that do "
@@ -164,7 +175,7 @@ def _row(claim: Claim, name: str, found: list[Records]) -> list[Value]:
     values = [claim.read(records) for records in found]
     printed = claim.printed.get(name)
     zero = guess(found[1], claim.zero) if claim.zero else None
-    return [claim.finding, claim.quantity, name, *values, _text(printed), _agreeing(values, printed), zero]
+    return [FINDINGS[claim.finding], claim.quantity, name, *values, _text(printed), _agreeing(values, printed), zero]
 
 
 def _agreeing(values: list[Estimate | None], printed: Printed) -> str | None:
@@ -202,6 +213,15 @@ def _breadth(study: Study) -> list[list[Value]]:
                 estimate(measured[a]["ceiling"] - measured[b]["ceiling"]) for a, b in zip(cells, before, strict=True)
             ]
             rows.append(
-                ["(ii)", title, name, *gains, None, _text(printed[name]), _agreeing(gains, printed[name]), None]
+                [
+                    FINDINGS["(ii)"],
+                    title,
+                    name,
+                    *gains,
+                    None,
+                    _text(printed[name]),
+                    _agreeing(gains, printed[name]),
+                    None,
+                ]
             )
     return rows

@@ -36,6 +36,7 @@ SHOWN = (
     *("by our error alone", "public guess", *(f"@{price}" for price in GRID), "reported @8", "rates", "draws @8"),
     *("ours @8", "retention @8", "reported retention", "targeted @8", "size @8", "empty @8"),
 )
+BRIEF = ("data", "disclosed", "arm", "ceiling", "verdict", "public guess", "@1", "@8")
 HIDDEN = (
     *("margin", "ceiling targeted", "guess targeted", "guess size", "guess spurious", "snapshot pollution"),
     *(f"guess of at most {most}" for most in (1, 2, 3, 4, 5)),
@@ -52,7 +53,7 @@ def frontier(population: str, study: Study) -> Page:
     seeds = f"{seeds_of(study)} (seed 0 uses the embedded weights)"
     about = f"Cora and CiteSeer, {seeds}. {HOW} {ROW_ZERO} {BOTH_ARMS} {READING}"
     picture = _picture(measured, population, NAMES, lambda _, values: estimate(values).error)
-    return Page(f"Frontier, {population} targets", about, *_table(study, measured), (picture,))
+    return Page(f"Frontier, {population} targets", about, *_table(study, measured), (picture,), BRIEF)
 
 
 def a_slice(study: Study) -> Page:
@@ -61,7 +62,7 @@ def a_slice(study: Study) -> Page:
     with threadpool_limits(1):
         measured = alone.measure(grid(NAMES, "borderline", (0.5,)))
     about = f"Seed 0, embedded weights, one thread. {HOW} {ROW_ZERO} {BOTH_ARMS}"
-    return Page("A slice of the borderline frontier", about, *_table(alone, measured))
+    return Page("A slice of the borderline frontier", about, *_table(alone, measured), brief=BRIEF)
 
 
 def everyone(study: Study) -> Page:
@@ -93,7 +94,8 @@ def everyone(study: Study) -> Page:
     rows = table((View(cell, found) for cell, found in measured.items()), shown, hidden, intervals)
     band = lambda found, values: with_interval(found, values).error  # noqa: E731
     pictures = tuple(_picture(measured, "everyone", part, band) for part in (names[:2], names[2:]) if part)
-    return Page("Frontier, every test node", about, *rows, pictures)
+    brief = ("data", "disclosed", "arm", "ceiling", "public guess", "@1", "@8", "gain @8")
+    return Page("Frontier, every test node", about, *rows, pictures, brief)
 
 
 def with_interval(records: Records, values: NDArray[np.float64]) -> Estimate:
@@ -169,7 +171,7 @@ def _picture(
         (cell.data, arms[cell.method], cell.disclosed): found for cell, found in measured.items() if cell.data in names
     }
     words = (
-        f"Valid rate against epsilon on {population} targets of {', '.join(names)}: one panel per data set and arm, a "
+        f"Valid rate against epsilon, {population} targets of {', '.join(names)}: one panel per data set and arm, a "
         "curve per disclosed share with its band, dashed ceilings, the public guess at epsilon 0"
     )
     return Picture(words, partial(draw_frontier, chosen, names, (EDGES, JOINT), CURVES, band))

@@ -107,6 +107,7 @@ def edge_feature(study: Study) -> Page:
     about = (
         f"Borderline targets, half of the edges disclosed, {seeds_of(study)}. {HOW} {ROW_ZERO} The last arm has the "
         "joint support, but its masks act on features that the target does not have, so they do nothing: beside it "
-        "stand the paper's joint numbers."
+        "stand the paper's joint numbers. (Its table of "
+        "contributions prints rates that differ in the third decimal from its frontier table.)"
     )
     return Page("Edge and feature contributions", about, *table(views, shown, ("targeted @8", "regret @8"), extra))

@@ -34,22 +34,26 @@ def draw_frontier(
     records: Mapping[Key, Records], names: Sequence[str], arms: Sequence[str], curves: Mapping[float, str], band: Band
 ) -> "Figure":
     """One row per data set, one column per arm or support, one curve per disclosure; bands of half-width `band`."""
-    figure, axes = panels(len(names), len(arms))
+    keys = [(name, arm) for name in names for arm in arms]
+    columns = min(2, len(arms))
+    figure, axes = panels(-(-len(keys) // columns), columns)
+    flat = [panel for row in axes for panel in row]
     highest = max(float(found["ceiling"].mean()) for found in records.values())
-    for row, name in zip(axes, names, strict=True):
-        for panel, arm in zip(row, arms, strict=True):
-            for number, share in enumerate(curves):
-                _curve(panel, records[name, arm, share], number, band)
-            panel.set_title(f"{NAMES.get(name, name)}, {arm}", fontsize=9.5)
-            panel.set_xticks(range(len(GRID) + 1), ["0", *GRID])
-            panel.set_ylim(-0.02, min(1.04, 1.15 * highest + 0.02))
-            panel.set_xlim(-0.4, len(GRID) + 0.2)
-    for panel in axes[-1]:
+    for panel, (name, arm) in zip(flat, keys, strict=False):
+        for number, share in enumerate(curves):
+            _curve(panel, records[name, arm, share], number, band)
+        panel.set_title(f"{NAMES.get(name, name)}, {arm}", fontsize=9.5)
+        panel.set_xticks(range(len(GRID) + 1), ["0", *GRID])
+        panel.set_ylim(-0.02, min(1.04, 1.15 * highest + 0.02))
+        panel.set_xlim(-0.4, len(GRID) + 0.2)
+    for panel in flat[len(keys) :]:
+        panel.set_visible(False)
+    for panel in flat[max(0, len(keys) - columns) : len(keys)]:
         panel.set_xlabel("epsilon (0: public guess)")
     for row in axes:
         row[0].set_ylabel("share of targets flipped")
     handles = [curve_handle(number, label) for number, label in enumerate(curves.values())]
-    legend_below(figure, [*handles, dashed_handle("ceiling, same shade"), guess_handle()], 3)
+    legend_below(figure, [*handles, dashed_handle("ceiling, same shade"), guess_handle(marked=True)], 3)
     return figure
 
 

@@ -79,11 +79,17 @@ def dashed_handle(label: str) -> "Line2D":
     return Line2D([], [], color="#555555", linestyle=DASHES, linewidth=0.9, label=label)
 
 
-def guess_handle() -> "Line2D":
+def guess_handle(marked: bool = False) -> "Line2D":
     """A line of the legend for row zero."""
     from matplotlib.lines import Line2D
 
-    return Line2D([], [], linestyle="", label="public guess, epsilon 0", **GUESS)
+    return Line2D(
+        [],
+        [],
+        linestyle="",
+        label="public guess, epsilon 0 (marker as the curve)" if marked else "public guess, epsilon 0",
+        **GUESS,
+    )
 
 
 def bar_handle(number: int, label: str, hatch: str = "") -> "Patch":

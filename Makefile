@@ -16,7 +16,7 @@ check: $(VENV)/.test           ## style and types only
 	$(BIN)/mypy
 
 certify: $(VENV)/.test         ## rewrite docs/results/certification.md
-	$(BIN)/privcfs-lab certify --write docs/results
+	$(BIN)/privcfs-lab reproduce certification --write docs/results
 
 bench: $(VENV)/.test           ## rewrite docs/results/bench.md
 	$(BIN)/privcfs-lab bench --write docs/results

@@ -70,6 +70,20 @@ def test_the_public_list_never_opens_the_private_edges(folder: Path) -> None:
     }
 
 
+def test_the_public_list_is_the_same_on_two_private_graphs_and_the_owners_is_not(folder: Path) -> None:
+    """The owner's list is the twin: the same comparison must tell its two graphs apart."""
+    settings = load_settings(folder / "vault.toml")
+    lists: dict[bool, list[object]] = {True: [], False: []}
+    for seed in (1, 2):
+        pairs = random_pairs(np.random.default_rng(seed), 40, 0.15)
+        np.savetxt(folder / "edges.csv", pairs, fmt="%d", delimiter=",")
+        for public, seen in lists.items():
+            question = Question(["3", "5", "7", "11"], ("one-hop", "edges-only"), public)
+            seen.append(price_list(settings, question, lambda _: None).rows)
+    assert lists[True][0] == lists[True][1]
+    assert lists[False][0] != lists[False][1]
+
+
 def test_wider_disclosure_never_lowers_the_ceiling_of_a_short_list(folder: Path) -> None:
     page = price_list(load_settings(folder / "vault.toml"), Question(["3", "5", "7"], ("edges-only",)), lambda _: None)
     tops = {str(row[0]): row[4].mean for row in page.rows}  # type: ignore[union-attr]

@@ -1,5 +1,6 @@
 """The compared draws: laws that sum to one, and the guarantee that each header states."""
 
+from dataclasses import replace
 from itertools import combinations
 from math import exp
 
@@ -42,6 +43,34 @@ def test_compared_draws_are_private_for_any_two_graphs(law: str, seed: int) -> N
         assert abs(laws[-1].sum() - 1) < 1e-12
     ratios = [(first / second).max() for first in laws for second in laws]
     assert max(ratios) <= exp(2) * (1 + 1e-9)
+
+
+def hostile(law: str) -> tuple[Inspection, Inspection]:
+    """Twelve pairs: one deletion (coins: each by itself) has all the utility on one graph, the rest on the other."""
+    rng = np.random.default_rng(0)
+    star = np.array([(0, other) for other in range(1, 13)])
+    context = PublicContext(np.ones((14, 9)), star, random_gcn(rng, 9))
+    found = inspect(PrivateGraph.from_edges(star, number_of_nodes=14), context, 0, Method(SUPPORTS[law]))
+    sets = found.candidates.pair_sets
+    marked = [len(chosen) == 1 if law == "per edge" else chosen == (0,) for chosen in sets]
+    alone = np.array(marked, float) * float(found.range)
+    return replace(found, utilities=alone), replace(found, utilities=float(found.range) - alone)
+
+
+def worst_ratio(law: str, price: str) -> float:
+    first, second = (LAWS[law](found, price, None) for found in hostile(law))
+    return max(float((first / second).max()), float((second / first).max()))
+
+
+@pytest.mark.parametrize("law", SUPPORTS)
+def test_hostile_scores_never_pass_the_bound(law: str) -> None:
+    assert worst_ratio(law, "8") <= exp(8) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(("law", "spent"), [("sequential", "16"), ("per edge", "64")])
+def test_hostile_scores_reject_a_twin_that_spends_its_price_more_than_once(law: str, spent: str) -> None:
+    """The whole price at each of two stages; several times the price on the coins."""
+    assert worst_ratio(law, spent) > exp(8)
 
 
 def test_two_stages_are_what_composition_says() -> None:

@@ -105,6 +105,7 @@ def price_list(settings: Settings, question: Question, progress: Callable[[str],
         graph = PrivateGraph.from_edges(context.snapshot.pairs, number_of_nodes=nodes)
     else:
         graph = settings.graph(context)
+    title = "public price list" if question.public else "for the owner's eyes"
     measured: dict[tuple[str, str, float], Records] = {}
     for level, pairs in _disclosures(context, None if question.public else graph).items():
         scene = Scene.of(graph, PublicContext(context.features, pairs, context.backbone, assumptions=SIMULATED))
@@ -112,7 +113,7 @@ def price_list(settings: Settings, question: Question, progress: Callable[[str],
             progress(f"{LEVELS[level]}, {support}")
             method = Method(RULES[support], settings.method().utility, settings.method().mechanism)
             found = np.concatenate([measure_with(None, scene, target, method) for target in targets])
-            measured["price list", support, level] = found
+            measured[title, support, level] = found
     return _page(measured, question, len(targets))
 
 
@@ -147,10 +148,9 @@ def _page(measured: Mapping[tuple[str, str, float], Records], question: Question
     about = f"{PUBLIC_ABOUT if question.public else OWNER_ABOUT} {targets} targets; {HOW}"
     levels = {level: LEVELS[level] for _, _, level in measured}
     words = "Valid rate against epsilon, one panel per support, one curve per disclosure, public guess at epsilon 0"
-    title = "public price list" if question.public else "for the owner's eyes"
-    named = {(title, support, level): found for (_, support, level), found in measured.items()}
+    titles = [title for title, _, _ in measured][:1]
     draw = partial(
-        draw_frontier, named, [title], list(question.supports), levels, lambda _, values: estimate(values).error
+        draw_frontier, measured, titles, list(question.supports), levels, lambda _, values: estimate(values).error
     )
     brief = ("disclosed", "support", "epsilon", "ceiling", "public guess", "valid")
     return Page("Price list", about, COLUMNS, rows, (Picture(words, draw),), brief)

@@ -3,7 +3,7 @@
 import csv
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
@@ -101,7 +101,7 @@ class Page:
         images = [f"![{picture.words}]({file})" for file, picture in zip(pictures, self.pictures, strict=True)]
         table = [_line(self._headings()), _line(["---"] * len(self._headings())), *map(_line, self._texts())]
         parts = [f"# {self.title}", f"Written by `{command}`{by}. {self.about}", *images, "\n".join(table)]
-        (folder / f"{name}.md").write_text("\n\n".join(part for part in parts if part) + "\n", encoding="utf-8")
+        (folder / f"{name}.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
         with (folder / f"{name}.csv").open("w", newline="", encoding="utf-8") as sheet:
             csv.writer(sheet, lineterminator="\n").writerows(self._flat())
         whole = {"title": self.title, "command": command, "code": code, "about": self.about, "rows": self._objects()}
@@ -109,14 +109,13 @@ class Page:
         console.print(f"Wrote {folder / name}.md, .csv, .json" + (", .svg" if pictures else ""))
 
     def _show_brief(self) -> None:
-        names = [column.name for column in self.columns]
-        chosen = [(Column(name, self.columns[n].form or ".3f"), n) for name in self.brief for n in [names.index(name)]]
+        position = {column.name: number for number, column in enumerate(self.columns)}
         table = RichTable(title=self.title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
         for name in self.brief:
             table.add_column(name)
         for row in self.rows:
-            values = [(column, row[n]) for column, n in chosen]
-            table.add_row(*(f"{v.mean:.3f}" if isinstance(v, Estimate) else column.text(v) for column, v in values))
+            cells = [(self.columns[position[name]], row[position[name]]) for name in self.brief]
+            table.add_row(*(replace(c, form=MEAN).text(v) if isinstance(v, Estimate) else c.text(v) for c, v in cells))
         console.print(table)
 
     def _headings(self) -> list[str]:

@@ -7,7 +7,7 @@ from typing import final
 import numpy as np
 
 from privcfs.lab.experiments.cells import MORE_ARMS, verdict
-from privcfs.lab.measure import GRID, LARGEST, Records
+from privcfs.lab.measure import DRAWS, GRID, LARGEST, Records
 from privcfs.lab.metrics import regret_bound
 from privcfs.lab.report import MEAN, Column, Estimate, Value
 from privcfs.lab.study import Cell
@@ -41,6 +41,16 @@ def _at(name: str, price: str) -> Reading:
 
 def _mean(name: str) -> Reading:
     return lambda view: float(view.records[name].mean())
+
+
+def _draws(price: str) -> Reading:
+    """The paper's estimate from 100 draws a target, with its Monte-Carlo error."""
+
+    def read(view: View) -> Value:
+        shares = view.records["drawn"][:, GRID.index(price)]
+        return Estimate(float(shares.mean()), float(np.sqrt((shares * (1 - shares)).mean() / DRAWS / len(shares))))
+
+    return read
 
 
 def _bound(view: View) -> float:
@@ -93,7 +103,7 @@ FIELDS: Mapping[str, Field] = {
     **{f"guess of at most {most}": (MEAN, _capped(most)) for most in range(1, LARGEST + 1)},
     **{f"@{price}": (MEAN, _at("valid", price)) for price in GRID},
     **{f"ours @{price}": (MEAN, _at("ours", price)) for price in GRID},
-    **{f"draws @{price}": ("", lambda view, price=price: draws(view.records, price)) for price in GRID},  # type: ignore[misc]
+    **{f"draws @{price}": ("", _draws(price)) for price in GRID},
     **{f"targeted @{price}": (MEAN, _at("targeted", price)) for price in GRID},
     **{f"regret @{price}": (MEAN, _at("regret", price)) for price in GRID},
     "retention @8": ("", lambda view: retention(view.records)),
@@ -112,12 +122,6 @@ BESIDE_PAPER: Mapping[str, Field] = {
     "paper @8": ("", reported("@8")),
     "verdict @8": ("", agreement("@8")),
 }
-
-
-def draws(records: Records, price: str) -> Estimate:
-    """The paper's estimate from 100 draws a target, with its Monte-Carlo error."""
-    shares = records["drawn"][:, GRID.index(price)]
-    return Estimate(float(shares.mean()), float(np.sqrt((shares * (1 - shares)).mean() / 100 / len(shares))))
 
 
 def table(

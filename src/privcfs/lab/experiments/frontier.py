@@ -92,8 +92,11 @@ def everyone(study: Study) -> Page:
     )
     hidden = ("margin", "ours @1", "targeted @8", "guess targeted", "guess size", "collision @8", "regret @8")
     rows = table((View(cell, found) for cell, found in measured.items()), shown, hidden, intervals)
-    band = lambda found, values: with_interval(found, values).error  # noqa: E731
-    pictures = tuple(_picture(measured, "everyone", part, band) for part in (names[:2], names[2:]) if part)
+    pictures = tuple(
+        _picture(measured, "everyone", part, lambda *both: with_interval(*both).error)
+        for part in (names[:2], names[2:])
+        if part
+    )
     brief = ("data", "disclosed", "arm", "ceiling", "public guess", "@1", "@8", "gain @8")
     return Page("Frontier, every test node", about, *rows, pictures, brief)
 

@@ -1,15 +1,17 @@
 """Every data set: shapes, disjoint splits, checksum. Those that are not embedded need the user's folder."""
 
 import gzip
+import random
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from privcfs.embedded import NAMES
 from privcfs.errors import InputError, SettingsError
 from privcfs.lab import datasets
-from privcfs.lab.datasets import DATASETS, arxiv
+from privcfs.lab.datasets import DATASETS, arxiv, motifs
 from privcfs.lab.datasets.dataset import Dataset, planetoid_like_split, undirected
 from tests.conftest import DATA
 
@@ -23,6 +25,9 @@ KNOWN = {
     "facebook": (22470, 4714, 170823, 4, 80, 1000, "1b69469764fac0fd"),
     "arxiv": (169343, 128, 1157799, 40, 90941, 48603, "ade6646f0bd4d236"),
     "arxiv-core": (15000, 128, 161912, 40, 2472, 9099, "c2821b7bf1ec5c39"),
+    "ba-shapes": (700, 10, 1986, 4, 560, 70, "30d528dc42333cc2"),
+    "tree-cycles": (871, 10, 930, 2, 697, 87, "2bf586787ceae5d6"),
+    "tree-grid": (1231, 10, 1550, 2, 985, 123, "54b9d414669f0f88"),
 }
 FOLDERS = {"pubmed": "Planetoid/PubMed", "facebook": "FacebookPagePage", "arxiv": "arxiv", "arxiv-core": "arxiv"}
 
@@ -30,7 +35,7 @@ FOLDERS = {"pubmed": "Planetoid/PubMed", "facebook": "FacebookPagePage", "arxiv"
 @pytest.fixture(params=DATASETS)
 def loaded(request: pytest.FixtureRequest) -> Dataset:
     name = str(request.param)
-    if name not in NAMES and not (DATA / FOLDERS.get(name, "Coauthor")).is_dir():
+    if name not in (*NAMES, *motifs.NAMES) and not (DATA / FOLDERS.get(name, "Coauthor")).is_dir():
         pytest.skip(f"needs {name}'s files: set PRIVCFS_DATA to the folder that holds {FOLDERS.get(name, 'Coauthor')}/")
     return DATASETS[name](DATA)
 
@@ -100,6 +105,20 @@ def test_missing_files_are_the_owners_mistake(tmp_path: Path) -> None:
     (tmp_path / "FacebookPagePage/raw/facebook.npz").write_text("not an archive")
     with pytest.raises(SettingsError, match=r"facebook.npz cannot be read"):
         DATASETS["facebook"](tmp_path)
+
+
+def test_made_graphs_leave_the_generators_of_others_alone() -> None:
+    before = (
+        np.random.get_state(legacy=False)["state"]["key"].tolist(),
+        torch.random.get_rng_state().tolist(),
+        random.getstate(),
+    )
+    motifs.load(Path(), name="tree-cycles")
+    assert (
+        np.random.get_state(legacy=False)["state"]["key"].tolist(),
+        torch.random.get_rng_state().tolist(),
+        random.getstate(),
+    ) == before
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:

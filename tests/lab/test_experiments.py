@@ -79,7 +79,7 @@ def test_expectations_agree_with_draws(cora: Simulation) -> None:
     assert abs(regrets.mean() - exact.regret) < 0.015
     assert (regrets <= exact.regret_95 + 1e-12).mean() >= 0.94
     assert abs((drawn[:20_000] == drawn[20_000:]).mean() - exact.collision) < 0.01
-    assert exact.targeted <= exact.valid <= exact.valid_if_not_empty
+    assert exact.targeted <= exact.valid <= 1 - exact.empty
 
 
 def test_the_printed_range_is_a_little_worse_and_a_small_price_is_uniform(cora: Simulation) -> None:

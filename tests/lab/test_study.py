@@ -67,7 +67,7 @@ def test_a_change_of_deciding_code_starts_afresh(tmp_path: Path, monkeypatch: py
     study = Study((0,), 1, tmp_path, most=2)
     study.measure(CELLS[:1])
     assert (tmp_path / deciding_source()).is_dir()
-    monkeypatch.setattr(study_module, "deciding_source", lambda: "changed")
+    monkeypatch.setattr(study_module, "deciding_source", lambda *_: "changed")
     study.measure(CELLS[:1])
     assert len(list(tmp_path.rglob("*.npy"))) == 2
 

@@ -33,6 +33,7 @@ RECORD = np.dtype(
         ("pairs", np.int64),  # public pairs
         ("ceiling", np.float64),  # some candidate flips (the paper's starCF)
         ("ceiling_targeted", np.float64),
+        ("uniform", np.float64),  # the share of candidates that flip: what a draw at epsilon 0 achieves
         ("guess", np.float64, LARGEST),  # the public guess of at most 1, 2, ... elements flips
         ("guess_targeted", np.float64, LARGEST),
         ("guess_size", np.float64, LARGEST),
@@ -84,7 +85,7 @@ def measure_with(
     row["near"] = nodes_within_two_steps(scene.graph, target)
     row["pairs"] = len(found.candidates.deletions)
     row["overlap"] = sum(scene.graph.has_edge(u, w) for u, w in found.candidates.deletions)
-    row["ceiling"] = found.flips.any()
+    row["ceiling"], row["uniform"] = found.flips.any(), found.flips.mean()
     row["ceiling_targeted"] = (found.flips & (found.predictions == found.runner_up)).any()
     _record_guesses(row, scene, found)
     rng = np.random.default_rng([seed, target])

@@ -30,11 +30,6 @@ class Quality:
     regret_95: float  # a regret that 95 % of the draws do not exceed
     collision: float  # two releases are the same
 
-    @property
-    def valid_if_not_empty(self) -> float:
-        """Validity of the releases that name something."""
-        return self.valid / (1 - self.empty) if self.empty < 1 else 0.0
-
 
 def quality(found: Inspection, law: Law) -> Quality:
     """Exact, by summing over all candidates."""

@@ -1,10 +1,11 @@
-"""Runs the cells of an experiment on all cores, keeps each as it is done, and goes on where it stopped.
+"""Runs the work of an experiment on all cores, keeps each part as it is done, and goes on where it stopped.
 
-What is kept is named after the cell, the data and the source code that decides it: a change of either starts afresh.
+What is kept is named after the work, the data and the source code that decides it: a change of either starts afresh.
 """
 
 import hashlib
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from itertools import groupby
 from multiprocessing import get_context
 from pathlib import Path
 from signal import SIG_DFL, SIGINT, signal
-from typing import Any, final
+from typing import Any, ClassVar, TypeVar, final
 
 import numpy as np
 
@@ -43,9 +44,28 @@ def _silent(step: str) -> None:
     """No progress is shown."""
 
 
+class Work(ABC):
+    """What is computed for every seed: a frozen dataclass, so that its `repr` names it."""
+
+    __slots__ = ()
+
+    data: str
+    trained_on: TrainedOn
+    deciding: ClassVar[tuple[str, ...]] = DECIDING
+
+    @abstractmethod
+    def records(self, world: Simulation, most: int | None) -> Records:
+        """One record for each target of this seed, of the first `most` targets if that is given."""
+
+    @property
+    def title(self) -> str:
+        """For progress lines."""
+        return self.data
+
+
 @final
 @dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(Work):
     """What is measured for all seeds: data, population, disclosed share, method, and how it is drawn."""
 
     data: str
@@ -54,6 +74,21 @@ class Cell:
     method: Method
     law: str = "one draw"
     trained_on: TrainedOn = "all edges"
+
+    @property
+    def title(self) -> str:
+        return f"{self.data}, {self.disclosed:.0%} disclosed"
+
+    def records(self, world: Simulation, most: int | None) -> Records:
+        scene = Scene.of(world.graph, world.context(self.disclosed))
+        targets = POPULATIONS[self.population](world)[:most]
+        records = np.concatenate([measure(scene, target, self.method, self.law, world.seed) for target in targets])
+        records["margin"] = world.margins[records["target"]]
+        return records
+
+
+W = TypeVar("W", bound=Work)
+Task = tuple[Work, int]
 
 
 @final
@@ -65,21 +100,21 @@ class Study:
     workers: int = 1
     folder: Path | None = None
     progress: Callable[[str], None] = _silent
-    most: int | None = None  # targets per cell, for slices
+    most: int | None = None  # targets per population, for slices
 
-    def measure(self, cells: Iterable[Cell]) -> dict[Cell, Records]:
-        """All records of each cell, seed after seed; cells that were done before are read."""
-        cells = list(dict.fromkeys(cells))
-        tasks = [(cell, seed) for cell in cells for seed in self.seeds]
+    def measure(self, works: Iterable[W]) -> dict[W, Records]:
+        """All records of each work, seed after seed; what was done before is read."""
+        works = list(dict.fromkeys(works))
+        tasks: list[Task] = [(work, seed) for work in works for seed in self.seeds]
         todo = [task for task in tasks if self._read(task) is None] if self.folder else tasks
-        done: dict[tuple[Cell, int], Records] = {}
+        done: dict[Task, Records] = {}
         for number, (task, records) in enumerate(self._run(todo), 1):
             done[task] = records
-            self.progress(f"{number} of {len(todo)}: {task[0].data}, seed {task[1]}, {task[0].disclosed:.0%} disclosed")
+            self.progress(f"{number} of {len(todo)}: {task[0].title}, seed {task[1]}")
         for task in tasks:
             if task not in done and (kept := self._read(task)) is not None:
                 done[task] = kept
-        return {cell: np.concatenate([done[cell, seed] for seed in self.seeds]) for cell in cells}
+        return {work: np.concatenate([done[work, seed] for seed in self.seeds]) for work in works}
 
     def has(self, name: str) -> bool:
         """Whether the data set can be loaded here; says so if not."""
@@ -104,7 +139,7 @@ class Study:
         """One seed, its trained weights kept."""
         return _simulation(name, seed, "all edges", self._kept(name))
 
-    def _run(self, tasks: Sequence[tuple[Cell, int]]) -> Iterator[tuple[tuple[Cell, int], Records]]:
+    def _run(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, Records]]:
         """Tasks of one simulation go to one process, which trains and loads once."""
         groups = [list(group) for _, group in groupby(sorted(tasks, key=_simulation_key), _simulation_key)]
         if self.workers == 1:
@@ -122,36 +157,32 @@ class Study:
             for future in as_completed(waiting):
                 yield from future.result()
 
-    def _group(self, tasks: Sequence[tuple[Cell, int]]) -> list[tuple[tuple[Cell, int], Records]]:
+    def _group(self, tasks: Sequence[Task]) -> list[tuple[Task, Records]]:
         return [(task, self._task(task)) for task in tasks]
 
-    def _task(self, task: tuple[Cell, int]) -> Records:
-        cell, seed = task
-        world = _simulation(cell.data, seed, cell.trained_on, self._kept(cell.data))
-        scene = Scene.of(world.graph, world.context(cell.disclosed))
-        targets = POPULATIONS[cell.population](world)[: self.most]
-        records = np.concatenate([measure(scene, target, cell.method, cell.law, seed) for target in targets])
-        records["margin"] = world.margins[records["target"]]
+    def _task(self, task: Task) -> Records:
+        work, seed = task
+        records = work.records(_simulation(work.data, seed, work.trained_on, self._kept(work.data)), self.most)
         if (path := self._path(task)) is not None:
             fresh = path.with_suffix(f".{os.getpid()}.npy")
             np.save(fresh, records)
             fresh.replace(path)
         return records
 
-    def _read(self, task: tuple[Cell, int]) -> Records | None:
+    def _read(self, task: Task) -> Records | None:
         path = self._path(task)
         return None if path is None or not path.exists() else np.load(path, allow_pickle=False)
 
-    def _path(self, task: tuple[Cell, int]) -> Path | None:
-        kept = self._kept(task[0].data)
+    def _path(self, task: Task) -> Path | None:
+        kept = self._kept(task[0].data, task[0].deciding)
         name = hashlib.sha256(repr((task, self.most)).encode()).hexdigest()[:20]
         return kept and kept / f"{task[1]}-{name}.npy"
 
-    def _kept(self, data: str) -> Path | None:
+    def _kept(self, data: str, deciding: tuple[str, ...] = DECIDING) -> Path | None:
         """The folder for this version of the code and of the data."""
         if self.folder is None:
             return None
-        kept = self.folder / deciding_source() / f"{data}-{_digest(data)}"
+        kept = self.folder / deciding_source(deciding) / f"{data}-{_digest(data)}"
         kept.mkdir(parents=True, exist_ok=True)
         return kept
 
@@ -166,15 +197,15 @@ def _simulation(name: str, seed: int, trained_on: TrainedOn, keep: Path | None) 
     return Simulation(name, seed, trained_on, keep)
 
 
-def _simulation_key(task: tuple[Cell, int]) -> tuple[str, int, str]:
+def _simulation_key(task: Task) -> tuple[str, int, str]:
     return task[0].data, task[1], task[0].trained_on
 
 
-@lru_cache(maxsize=1)
-def deciding_source() -> str:
+@lru_cache(maxsize=8)
+def deciding_source(deciding: tuple[str, ...] = DECIDING) -> str:
     """A digest of the code that decides a measurement; pages, figures and the service do not."""
     whole = hashlib.sha256()
-    places = [SOURCE / name for name in DECIDING]
+    places = [SOURCE / name for name in deciding]
     files = [path for place in places for path in ([place] if place.is_file() else place.rglob("*"))]
     for path in sorted(path for path in files if path.suffix in (".py", ".npz", ".safetensors")):
         whole.update(path.relative_to(SOURCE).as_posix().encode() + path.read_bytes())

@@ -10,7 +10,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 
 from privcfs.errors import InputError
-from privcfs.lab.datasets import arxiv, coauthor, facebook, planetoid, shipped
+from privcfs.lab.datasets import arxiv, coauthor, facebook, motifs, planetoid, shipped
 from privcfs.lab.datasets.dataset import Dataset
 
 Loader = Callable[[Path], Dataset]
@@ -24,6 +24,7 @@ DATASETS: Mapping[str, Loader] = {
     "facebook": facebook.load,
     "arxiv": partial(arxiv.load, name="arxiv"),
     "arxiv-core": partial(arxiv.load, name="arxiv-core"),
+    **{name: partial(motifs.load, name=name) for name in motifs.NAMES},
 }
 
 

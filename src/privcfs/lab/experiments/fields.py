@@ -96,6 +96,7 @@ FIELDS: Mapping[str, Field] = {
     "ceiling": ("", lambda view: estimate(view.records["ceiling"])),
     "ceiling targeted": ("", lambda view: estimate(view.records["ceiling_targeted"])),
     "public guess": ("", lambda view: guess(view.records)),
+    "uniform draw": ("", lambda view: estimate(view.records["uniform"])),
     "guess targeted": (MEAN, lambda view: guess(view.records, "guess_targeted")),
     "guess size": (".2f", lambda view: guess(view.records, "guess_size").mean),
     "guess spurious": (".3f", lambda view: guess(view.records, "spurious").mean),

@@ -33,7 +33,15 @@ READING = (
 )
 SHOWN = (
     *("data", "disclosed", "arm", "targets", "support", "near", "ceiling", "reported ceiling", "verdict"),
-    *("by our error alone", "public guess", *(f"@{price}" for price in GRID), "reported @8", "rates", "draws @8"),
+    *(
+        "by our error alone",
+        "public guess",
+        "uniform draw",
+        *(f"@{price}" for price in GRID),
+        "reported @8",
+        "rates",
+        "draws @8",
+    ),
     *("ours @8", "retention @8", "reported retention", "targeted @8", "size @8", "empty @8"),
 )
 BRIEF = ("data", "disclosed", "arm", "ceiling", "verdict", "public guess", "@1", "@8")
@@ -80,6 +88,7 @@ def everyone(study: Study) -> Page:
     intervals: dict[str, Field] = {
         "ceiling": ("", lambda view: with_interval(view.records, view.records["ceiling"])),
         "public guess": ("", lambda view: with_interval(view.records, guesses(view.records))),
+        "uniform draw": (MEAN, lambda view: with_interval(view.records, view.records["uniform"])),
         **{f"@{price}": (MEAN, _interval("valid", column)) for column, price in enumerate(GRID)},
         "@8": ("", _interval("valid", EIGHT)),
         "ours @1": ("", _interval("ours", GRID.index("1"))),
@@ -87,7 +96,8 @@ def everyone(study: Study) -> Page:
         "gain @8": ("", lambda v: with_interval(v.records, v.records["ours"][:, EIGHT] - guesses(v.records))),
     }
     shown = (
-        *("data", "disclosed", "arm", "support", "near", "ceiling", "public guess", *(f"@{p}" for p in GRID)),
+        *("data", "disclosed", "arm", "support", "near", "ceiling", "public guess", "uniform draw"),
+        *(f"@{p}" for p in GRID),
         *("ours @8", "size @8", "empty @8", "gain @8"),
     )
     hidden = ("margin", "ours @1", "targeted @8", "guess targeted", "guess size", "collision @8", "regret @8")

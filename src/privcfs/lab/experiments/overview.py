@@ -134,19 +134,20 @@ def _between(found: dict[str, Rows]) -> str:
 
 
 def _zero(found: dict[str, Rows]) -> str:
-    """How releases compare with what is free: the public guess, and a nearly uniform draw."""
+    """How releases compare with what is free: the public guess, and a uniform draw."""
     words = []
     for population in ("general", "borderline"):
         for row in found[f"frontier-{population}"]:
             if row["arm"] == "joint" and row["disclosed"] == 0.5:
-                free = max((row["public guess"], row["@0.1"]), key=_mean)
+                free = max((row["public guess"], row["uniform draw"]), key=_mean)
                 one, eight = (f"{_mean(row[name]):.3f}, {_against(row[name], free)}" for name in ("@1", "@8"))
-                guess = f"guess {_mean(row['public guess']):.3f}, nearly uniform draw {_mean(row['@0.1']):.3f}"
+                guess = f"guess {_mean(row['public guess']):.3f}, uniform draw {_mean(row['uniform draw']):.3f}"
                 words.append(f"{row['data']}, {population}: {guess}; release at epsilon 1 {one}; at 8 {eight}")
     text = (
-        "Two things are free: the guess, and a uniform draw from the list, which a release at epsilon 0.1 nearly is. A "
-        "release against the better of them, by two standard errors of the difference (half of the edges disclosed, "
-        "joint arm): " + ". ".join(words) + "."
+        "Two things are free: the guess, and a uniform draw from the list, epsilon 0 both. A release against the "
+        "better of them, by two standard errors of the difference (half of the edges disclosed, joint arm): "
+        + ". ".join(words)
+        + "."
     )
     gains = [
         f"{row['data']} {row['gain @8']['mean']:+.3f} ± {row['gain @8']['error']:.3f}"

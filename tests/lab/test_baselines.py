@@ -8,7 +8,7 @@ import scipy.sparse as sp
 import torch
 
 from privcfs import Intervention
-from privcfs.lab.baselines.baseline import Operations, Problem, flips
+from privcfs.lab.baselines.baseline import Certificate, Operations, Problem, flips
 from privcfs.lab.baselines.cf_gnn_explainer import CFGNNExplainer
 from privcfs.lab.baselines.combinex import SCHEDULES, Combinex
 from privcfs.lab.baselines.greedy import Greedy
@@ -40,7 +40,7 @@ def test_hard_masks_equal_a_full_forward_pass_on_the_changed_graph(seed: int) ->
     edges, features = rng.random(len(batch.pairs)) < 0.7, rng.random(len(batch.features)) < 0.7
     scores = batch.logits(torch.tensor(edges).float(), torch.tensor(features).float())
     for number, target in enumerate(asked.targets):
-        chosen = batch.intervention(number, edges, features)
+        chosen = batch.explanations(edges, features)[number].intervention
         gone = set(chosen.delete)
         pairs = np.array([p for p in asked.data.pairs.tolist() if tuple(p) not in gone], np.int64).reshape(-1, 2)
         changed = asked.data.features.toarray()
@@ -65,27 +65,28 @@ def test_what_a_search_finds_flips_the_true_graph(
     found = 0
     for seed in range(4):
         asked = problem(seed)
-        for target, intervention in zip(asked.targets, method(operations).explain(asked), strict=True):
-            if intervention != Intervention():
-                assert flips(asked, target, intervention)
-                found += 1
+        for target, one in zip(asked.targets, method(operations).explain(asked), strict=True):
+            assert one.flips == (one.intervention != Intervention())
+            assert one.flips == flips(asked, target, one.intervention)
+            found += one.flips
     assert found >= 3
 
 
 @pytest.mark.parametrize("operations", Operations)
-@pytest.mark.parametrize("method", METHODS, ids=lambda one: one.name)
+@pytest.mark.parametrize("method", METHODS, ids=lambda one: type(one).__name__)
 def test_methods_keep_to_their_operations_and_to_the_graph(
     method: CFGNNExplainer | Combinex | PNS | RCExplainer | Greedy, operations: Operations
 ) -> None:
     asked = problem(1)
     edges = {tuple(pair) for pair in asked.data.pairs.tolist()}
-    for target, found in zip(asked.targets, replace(method, operations=operations).explain(asked), strict=True):
+    for target, one in zip(asked.targets, replace(method, operations=operations).explain(asked), strict=True):
+        found = one.intervention
         assert operations is not Operations.EDGES or not found.mask
         assert operations is not Operations.FEATURES or not found.delete
         assert set(found.delete) <= edges
         assert not found.add
         assert (asked.data.features.toarray()[target, list(found.mask)] > 0).all()
-    assert method.certifies == "nothing"
+    assert method.certificate == Certificate(covers="nothing")
 
 
 def test_greedy_search_never_needs_more_than_the_smallest_flip_of_one_element() -> None:
@@ -95,7 +96,7 @@ def test_greedy_search_never_needs_more_than_the_smallest_flip_of_one_element() 
         for target, found in zip(asked.targets, Greedy(Operations.EDGES).explain(asked), strict=True):
             edges = [tuple(pair) for pair in asked.data.pairs.tolist()]
             if any(flips(asked, target, Intervention(delete=((u, w),))) for u, w in edges):
-                assert len(found.delete) == 1
+                assert len(found.intervention.delete) == 1
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
@@ -110,7 +111,7 @@ def test_pns_removes_what_the_prediction_needs() -> None:
     targets = tuple(POPULATIONS["borderline"](world))
     asked = Problem(world.data, world.backbone, targets)
     found = PNS().explain(asked)
-    assert sum(flips(asked, target, one) for target, one in zip(targets, found, strict=True)) >= 9
+    assert sum(flips(asked, target, one.intervention) for target, one in zip(targets, found, strict=True)) >= 9
 
 
 def test_a_target_alone_and_in_a_batch_has_the_same_explanation() -> None:
@@ -128,4 +129,4 @@ def test_with_features_it_explains_borderline_targets_of_cora() -> None:
     targets = tuple(POPULATIONS["borderline"](world))
     asked = Problem(world.data, world.backbone, targets)
     found = CFGNNExplainer(Operations.BOTH, 300).explain(asked)
-    assert sum(flips(asked, target, one) for target, one in zip(targets, found, strict=True)) >= 9
+    assert sum(flips(asked, target, one.intervention) for target, one in zip(targets, found, strict=True)) >= 9

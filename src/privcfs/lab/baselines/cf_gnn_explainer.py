@@ -5,13 +5,12 @@ Operations: delete pairs that touch the target or a neighbour, mask the target's
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import final
 
 import torch
 
-from privcfs.lab.baselines.baseline import Baseline, Operations, Problem
-from privcfs.lab.baselines.neighbourhoods import Best, Neighbourhoods
-from privcfs.public.interventions import Intervention
+from privcfs.lab.baselines.baseline import Baseline, Explanation, Operations, Problem
+from privcfs.lab.baselines.neighbourhoods import Best, Maskable, Neighbourhoods
 
 
 @final
@@ -24,19 +23,19 @@ class CFGNNExplainer(Baseline):
     rate: float = 0.1
     size_weight: float = 0.0
 
-    name: ClassVar[str] = "CF-GNNExplainer"
-    certifies: ClassVar[str] = "nothing"
+    def explain(self, problem: Problem) -> list[Explanation]:
+        return self.search(Neighbourhoods.of(problem))[0].explanations()
 
-    def explain(self, problem: Problem) -> list[Intervention]:
-        batch = Neighbourhoods.of(problem)
+    def search(self, batch: Maskable) -> tuple[Best, torch.Tensor, torch.Tensor]:
+        """The best found, and where the mask logits of pairs and features ended."""
         edges = torch.ones(len(batch.pairs), requires_grad=self.operations is not Operations.FEATURES)
         features = torch.ones(len(batch.features), requires_grad=self.operations is not Operations.EDGES)
-        original = batch.logits(torch.ones_like(edges), torch.ones_like(features)).argmax(dim=1).detach()
-        best = Best(batch)
+        original, best = batch.original(), Best(batch)
         optimiser = self._optimiser([mask for mask in (edges, features) if mask.requires_grad])
         for _ in range(self.epochs):
             hard = (edges >= 0).float().detach(), (features >= 0).float().detach()
-            kept = batch.logits(*hard).argmax(dim=1) == original
+            with torch.no_grad():
+                kept = batch.logits(*hard).argmax(dim=1) == original
             best.consider(~kept, *hard)
             soft = torch.sigmoid(edges), torch.sigmoid(features)
             scores = torch.log_softmax(batch.logits(*soft, batch.degrees_under(soft[0]).detach()), dim=1)
@@ -46,7 +45,7 @@ class CFGNNExplainer(Baseline):
             loss.backward()  # type: ignore[no-untyped-call]
             _clip(batch, edges)
             optimiser.step()
-        return best.interventions()
+        return best, edges.detach(), features.detach()
 
     def _optimiser(self, masks: list[torch.Tensor]) -> torch.optim.Optimizer:
         """Plain descent as published; Adam with features, since confident predictions have tiny gradients."""
@@ -55,7 +54,7 @@ class CFGNNExplainer(Baseline):
         return torch.optim.Adam(masks, lr=self.rate)
 
 
-def _clip(batch: Neighbourhoods, edges: torch.Tensor, most: float = 2.0) -> None:
+def _clip(batch: Maskable, edges: torch.Tensor, most: float = 2.0) -> None:
     """Each target's gradient has a norm of at most two, as if it were alone."""
     if edges.grad is None:
         return

@@ -7,13 +7,12 @@ Operations: delete pairs that touch the target or a neighbour, switch the target
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import cos, exp, pi
-from typing import ClassVar, final
+from typing import final
 
 import torch
 
-from privcfs.lab.baselines.baseline import Baseline, Operations, Problem
+from privcfs.lab.baselines.baseline import Baseline, Explanation, Operations, Problem
 from privcfs.lab.baselines.neighbourhoods import Best, Neighbourhoods
-from privcfs.public.interventions import Intervention
 
 # How much of the change counts as features': from all of it at the start to none at the end.
 SCHEDULES: Mapping[str, Callable[[float], float]] = {
@@ -35,10 +34,7 @@ class Combinex(Baseline):
     pull: float = 1.0
     schedule: str = "linear"
 
-    name: ClassVar[str] = "COMBINEX"
-    certifies: ClassVar[str] = "nothing"
-
-    def explain(self, problem: Problem) -> list[Intervention]:
+    def explain(self, problem: Problem) -> list[Explanation]:
         batch = Neighbourhoods.of(problem)
         edges = torch.ones(len(batch.pairs), requires_grad=self.operations is not Operations.FEATURES)
         features = torch.zeros(len(batch.features), requires_grad=self.operations is not Operations.EDGES)
@@ -60,4 +56,4 @@ class Combinex(Baseline):
             optimiser.zero_grad()
             losses.sum().backward()  # type: ignore[no-untyped-call]
             optimiser.step()
-        return best.interventions()
+        return best.explanations()

@@ -5,16 +5,15 @@ Operations: delete pairs that touch the target or a neighbour, mask the target's
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privcfs.lab.baselines.baseline import Baseline, Operations, Problem
+from privcfs.lab.baselines.baseline import Baseline, Explanation, Operations, Problem
 from privcfs.private.deadline import Deadline
 from privcfs.private.graph import PrivateGraph
 from privcfs.private.outcomes import evaluate
-from privcfs.public.assumptions import SIMULATED
 from privcfs.public.candidates.candidates import Candidates, Caps, Choice
 from privcfs.public.context import PublicContext
 from privcfs.public.interventions import Intervention, Pair, pair
@@ -28,32 +27,28 @@ class Greedy(Baseline):
     operations: Operations = Operations.BOTH
     most: int = 15
 
-    name: ClassVar[str] = "greedy search"
-    certifies: ClassVar[str] = "nothing"
-
-    def explain(self, problem: Problem) -> list[Intervention]:
-        data = problem.data
-        context = PublicContext(data.features, data.pairs[:0], problem.backbone, assumptions=SIMULATED)
-        graph = PrivateGraph.from_edges(data.pairs, number_of_nodes=len(data.labels))
+    def explain(self, problem: Problem) -> list[Explanation]:
+        context = problem.context()
+        graph = PrivateGraph.from_edges(problem.data.pairs, number_of_nodes=context.number_of_nodes)
         return [self._search(graph, context, target) for target in problem.targets]
 
-    def _search(self, graph: PrivateGraph, context: PublicContext, target: int) -> Intervention:
+    def _search(self, graph: PrivateGraph, context: PublicContext, target: int) -> Explanation:
         pairs = _touching(graph, target) if self.operations is not Operations.FEATURES else ()
         features = tuple(int(number) for number in context.feature_row(target)[0])
         if self.operations is Operations.EDGES:
             features = ()
         gone: Choice = ()
         masked: Choice = ()
-        original: int | None = None
+        original = -1  # until it is known
         for _ in range(self.most + 1):
             pair_sets = (gone, *(tuple(sorted((*gone, n))) for n in range(len(pairs)) if n not in gone))
             feature_sets = (masked, *(tuple(sorted((*masked, n))) for n in range(len(features)) if n not in masked))
             candidates = Candidates(target, Caps(99, 99), pairs, (), features, pair_sets, feature_sets)
             scores = evaluate(graph, context, candidates, Deadline(600)).logits
-            original = int(scores[0, :, 0].argmax()) if original is None else original
+            original = int(scores[0, :, 0].argmax()) if original < 0 else original
             if scores[0, :, 0].argmax() != original:
                 found = Candidates(target, Caps(99, 99), pairs, (), features, (gone,), (masked,))
-                return found[0]
+                return Explanation(found[0], original, True)
             by_pair, by_feature = _margins(scores[:, :, 0], original), _margins(scores[0].T, original)
             by_pair[0] = by_feature[0] = np.inf
             if min(by_pair.min(), by_feature.min()) == np.inf:
@@ -62,7 +57,7 @@ class Greedy(Baseline):
                 gone = pair_sets[int(by_pair.argmin())]
             else:
                 masked = feature_sets[int(by_feature.argmin())]
-        return Intervention()
+        return Explanation(Intervention(), original, False)
 
 
 def _margins(scores: NDArray[np.floating], original: int) -> NDArray[np.float64]:

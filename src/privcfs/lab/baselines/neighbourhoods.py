@@ -1,9 +1,10 @@
-"""The two-hop neighbourhoods of many targets as one batch, differentiable in edge and feature masks.
+"""The neighbourhoods of many targets as one batch, differentiable in edge and feature masks.
 
 Masks of 0 and 1 give exactly what a full forward pass on the changed graph gives; in between they interpolate the
 renormalised adjacency, degrees included.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import final
 
@@ -12,32 +13,77 @@ import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 
-from privcfs.lab.baselines.baseline import Problem
+from privcfs.lab.baselines.baseline import Explanation, Problem
+from privcfs.lab.deep_gcn import DeepGCN
 from privcfs.public.interventions import Intervention
 
 Numbers = NDArray[np.int64]
 
 
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Neighbourhoods:
-    """Every target has nodes of its own in the batch; `pairs` are those that touch the target or a neighbour of it."""
+class Maskable(ABC):
+    """Many targets, the pairs that may be deleted for each, and the features that may be masked."""
 
-    targets: torch.Tensor  # batch number of each target
     owner: Numbers  # which target each pair belongs to
     pairs: Numbers  # the pair in the graph's numbers
-    ends: torch.Tensor  # (2, pairs) in batch numbers
     feature_owner: torch.Tensor  # which target each maskable feature belongs to
+    features: Numbers
+    targets: torch.Tensor
+
+    @abstractmethod
+    def logits(self, edges: torch.Tensor, features: torch.Tensor, fixed: torch.Tensor | None = None) -> torch.Tensor:
+        """Class scores of every target; `fixed` gives degrees that no gradient passes through."""
+
+    @abstractmethod
+    def degrees_under(self, edges: torch.Tensor) -> torch.Tensor:
+        """Degrees, self-loop included, when each pair counts by its mask."""
+
+    def original(self) -> torch.Tensor:
+        """The class of every target on the untouched graph."""
+        on = torch.ones(len(self.pairs)), torch.ones(len(self.features))
+        with torch.no_grad():
+            return self.logits(*on).argmax(dim=1)
+
+    def explanations(self, edges: NDArray[np.bool_], features: NDArray[np.bool_]) -> list[Explanation]:
+        """What hard masks delete and mask for each target, and whether that flips it here."""
+        masks = (torch.from_numpy(mask.astype(np.float32)) for mask in (edges, features))
+        with torch.no_grad():
+            after = self.logits(*masks).argmax(dim=1)
+        before = self.original()
+        return [
+            Explanation(self._intervention(number, edges, features), int(old), bool(old != new))
+            for number, (old, new) in enumerate(zip(before, after, strict=True))
+        ]
+
+    def _intervention(self, number: int, edges: NDArray[np.bool_], features: NDArray[np.bool_]) -> Intervention:
+        gone = self.pairs[(self.owner == number) & ~edges]
+        masked = self.features[(self.feature_owner.numpy() == number) & ~features]
+        return Intervention(
+            delete=tuple((int(u), int(w)) for u, w in gone), mask=tuple(sorted(int(feature) for feature in masked))
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Neighbourhoods(Maskable):
+    """Every target has nodes of its own in the batch; `pairs` are those that a message to the target can cross."""
+
+    targets: torch.Tensor  # batch number of each target
+    owner: Numbers
+    pairs: Numbers
+    ends: torch.Tensor  # (2, pairs) in batch numbers
+    feature_owner: torch.Tensor
     features: Numbers
     degrees: torch.Tensor  # self-loop included
     inputs: torch.Tensor  # first-layer inputs of the nodes that no mask touches
     feature_inputs: torch.Tensor  # what each maskable feature adds to its target's input
-    weights: tuple[torch.Tensor, torch.Tensor, torch.Tensor]  # first bias, second layer, second bias
+    biases: tuple[torch.Tensor, ...]  # of every layer
+    weights: tuple[torch.Tensor, ...]  # of every layer but the first
 
     @classmethod
     def of(cls, problem: Problem) -> "Neighbourhoods":
         """Copies out what can matter."""
-        data, backbone = problem.data, problem.backbone
+        data, layers = problem.data, DeepGCN.of(problem.backbone).layers
+        first = layers[0][0]
         nodes = len(data.labels)
         both = np.concatenate([data.pairs, data.pairs[:, ::-1]])
         adjacency = sp.csr_array((np.ones(len(both)), (both[:, 0], both[:, 1])), shape=(nodes, nodes))
@@ -45,8 +91,7 @@ class Neighbourhoods:
         tops, members, owners, pairs, ends = [], [], [], [], []
         offset = 0
         for number, target in enumerate(problem.targets):
-            near = np.append(adjacency.indices[adjacency.indptr[target] : adjacency.indptr[target + 1]], target)
-            touching = np.unique(np.concatenate([_pairs_at(adjacency, int(node)) for node in near]), axis=0)
+            touching = _crossed(adjacency, target, len(layers))
             inside = np.unique(np.append(touching.ravel(), target))
             tops.append(offset + int(np.searchsorted(inside, target)))
             members.append(inside)
@@ -55,7 +100,7 @@ class Neighbourhoods:
             ends.append(offset + np.searchsorted(inside, touching))
             offset += len(inside)
         every = np.concatenate(members)
-        inputs = (data.features[every] @ backbone.first).astype(np.float32)
+        inputs = (data.features[every] @ first).astype(np.float32)
         inputs[tops] = 0
         rows = [data.features[[target]] for target in problem.targets]
         features = np.concatenate([row.indices for row in rows]).astype(np.int64)
@@ -70,18 +115,13 @@ class Neighbourhoods:
             features,
             torch.from_numpy(degrees[every].astype(np.float32)),
             torch.from_numpy(inputs),
-            torch.from_numpy(values[:, None] * backbone.first[features]),
-            (
-                torch.from_numpy(backbone.first_bias),
-                torch.from_numpy(backbone.second),
-                torch.from_numpy(backbone.second_bias),
-            ),
+            torch.from_numpy(values[:, None] * first[features]),
+            tuple(torch.from_numpy(bias) for _, bias in layers),
+            tuple(torch.from_numpy(weight) for weight, _ in layers[1:]),
         )
 
     def logits(self, edges: torch.Tensor, features: torch.Tensor, fixed: torch.Tensor | None = None) -> torch.Tensor:
-        """Class scores of every target; `fixed` gives degrees that no gradient passes through."""
-        _, second, second_bias = self.weights
-        return self.readouts(edges, features, fixed) @ second + second_bias
+        return self.readouts(edges, features, fixed) @ self.weights[-1] + self.biases[-1]
 
     def readouts(self, edges: torch.Tensor, features: torch.Tensor, fixed: torch.Tensor | None = None) -> torch.Tensor:
         """What the last, linear layer reads for every target."""
@@ -89,7 +129,9 @@ class Neighbourhoods:
         own = own.index_add(0, self.feature_owner, features[:, None] * self.feature_inputs)
         inputs = self.inputs.index_add(0, self.targets, own)
         root = (self.degrees_under(edges) if fixed is None else fixed).rsqrt()
-        hidden = torch.relu(self._spread(inputs, edges, root) + self.weights[0])
+        hidden = torch.relu(self._spread(inputs, edges, root) + self.biases[0])
+        for weight, bias in zip(self.weights[:-1], self.biases[1:-1], strict=True):
+            hidden = torch.relu(self._spread(hidden @ weight, edges, root) + bias)
         return self._spread(hidden, edges, root)[self.targets]
 
     def _spread(self, values: torch.Tensor, edges: torch.Tensor, root: torch.Tensor) -> torch.Tensor:
@@ -100,18 +142,9 @@ class Neighbourhoods:
         return kept.index_add(0, a, weight * values[b]).index_add(0, b, weight * values[a])
 
     def degrees_under(self, edges: torch.Tensor) -> torch.Tensor:
-        """Degrees, self-loop included, when each pair counts by its mask."""
         lost = 1 - edges
         return self.degrees - torch.zeros_like(self.degrees).index_add(0, self.ends[0], lost).index_add(
             0, self.ends[1], lost
-        )
-
-    def intervention(self, number: int, edges: NDArray[np.bool_], features: NDArray[np.bool_]) -> Intervention:
-        """What hard masks delete and mask for one target."""
-        gone = self.pairs[(self.owner == number) & ~edges]
-        masked = self.features[(self.feature_owner.numpy() == number) & ~features]
-        return Intervention(
-            delete=tuple((int(u), int(w)) for u, w in gone), mask=tuple(sorted(int(feature) for feature in masked))
         )
 
 
@@ -119,7 +152,7 @@ class Neighbourhoods:
 class Best:
     """The best flipping masks so far, target by target: the smallest, or those of lowest loss."""
 
-    def __init__(self, batch: Neighbourhoods) -> None:
+    def __init__(self, batch: Maskable) -> None:
         self._batch = batch
         self._loss: NDArray[np.float64] = np.full(len(batch.targets), np.inf)
         self._edges: NDArray[np.bool_] = np.ones(len(batch.pairs), np.bool_)
@@ -142,16 +175,17 @@ class Best:
         self._edges = np.where(better[self._batch.owner], hard, self._edges)
         self._features = np.where(better[owner], masks, self._features)
 
-    def interventions(self) -> list[Intervention]:
+    def explanations(self) -> list[Explanation]:
         """One for each target; empty where nothing flipped."""
-        found = np.isfinite(self._loss)
-        return [
-            self._batch.intervention(number, self._edges, self._features) if found[number] else Intervention()
-            for number in range(len(self._loss))
-        ]
+        return self._batch.explanations(self._edges, self._features)
 
 
-def _pairs_at(adjacency: sp.csr_array, node: int) -> Numbers:
-    others = adjacency.indices[adjacency.indptr[node] : adjacency.indptr[node + 1]].astype(np.int64)
-    pairs: Numbers = np.sort(np.column_stack([np.full(len(others), node), others]), axis=1)
-    return pairs
+def _crossed(adjacency: sp.csr_array, target: int, steps: int) -> Numbers:
+    """Pairs with an end fewer than `steps` steps from the target."""
+    near = np.array([target], np.int64)
+    for _ in range(steps - 1):
+        near = np.union1d(near, adjacency[near].indices)
+    found = adjacency[near]
+    pairs = np.column_stack([np.repeat(near, np.diff(found.indptr)), found.indices]).astype(np.int64)
+    distinct: Numbers = np.unique(np.sort(pairs, axis=1), axis=0)
+    return distinct

@@ -5,13 +5,12 @@ Operations: delete pairs that touch the target or a neighbour, mask the target's
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import final
 
 import torch
 
-from privcfs.lab.baselines.baseline import Baseline, Operations, Problem
+from privcfs.lab.baselines.baseline import Baseline, Explanation, Operations, Problem
 from privcfs.lab.baselines.neighbourhoods import Neighbourhoods
-from privcfs.public.interventions import Intervention
 
 
 @final
@@ -25,15 +24,11 @@ class PNS(Baseline):
     size_weight: float = 0.001
     entropy_weight: float = 1.0
 
-    name: ClassVar[str] = "PNS"
-    certifies: ClassVar[str] = "nothing"
-
-    def explain(self, problem: Problem) -> list[Intervention]:
+    def explain(self, problem: Problem) -> list[Explanation]:
         batch = Neighbourhoods.of(problem)
         generator = torch.Generator().manual_seed(problem.seed)
         edges, features = (_start(count, generator) for count in (len(batch.pairs), len(batch.features)))
-        on = torch.ones_like(edges), torch.ones_like(features)
-        original = batch.logits(*on).argmax(dim=1).detach()
+        original = batch.original()
         optimiser = torch.optim.Adam([edges, features], lr=self.rate)
         for _ in range(self.epochs):
             masks = torch.sigmoid(edges), torch.sigmoid(features)
@@ -50,7 +45,7 @@ class PNS(Baseline):
             named[1][:] = True
         if self.operations is Operations.FEATURES:
             named[0][:] = True
-        return [batch.intervention(number, *named) for number in range(len(problem.targets))]
+        return batch.explanations(*named)
 
     def _chance(self, batch: Neighbourhoods, original: torch.Tensor, masks: tuple[torch.Tensor, ...]) -> torch.Tensor:
         """Summed probability of the original classes, averaged over the worlds in which one kind of mask is off."""

@@ -13,10 +13,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from privcfs.lab.baselines.baseline import Baseline, Operations, Problem
+from privcfs.lab.baselines.baseline import Baseline, Explanation, Operations, Problem
 from privcfs.lab.baselines.neighbourhoods import Best, Neighbourhoods
-from privcfs.public.backbones.gcn import GCN
-from privcfs.public.interventions import Intervention
+from privcfs.lab.deep_gcn import DeepGCN
 
 
 @final
@@ -27,16 +26,14 @@ class RCExplainer(Baseline):
     operations: Operations = Operations.BOTH
     epochs: int = 300
     rate: float = 0.01
-    most: int = 60
+    most: int = 400
 
-    name: ClassVar[str] = "RCExplainer"
-    certifies: ClassVar[str] = "nothing"
     keep_weight: ClassVar[float] = 3.0
     cross_weight: ClassVar[float] = 12.0
     size_weight: ClassVar[float] = 0.001
     entropy_weight: ClassVar[float] = 1.0
 
-    def explain(self, problem: Problem) -> list[Intervention]:
+    def explain(self, problem: Problem) -> list[Explanation]:
         torch.manual_seed(problem.seed)
         batch = Neighbourhoods.of(problem)
         about_edges, about_features = _descriptions(problem, batch)
@@ -71,7 +68,7 @@ class RCExplainer(Baseline):
 
     def _removed(
         self, batch: Neighbourhoods, edges: NDArray[np.float32], features: NDArray[np.float32]
-    ) -> list[Intervention]:
+    ) -> list[Explanation]:
         """The shortest prefix of each target's ranking that flips it."""
         owner = np.concatenate([batch.owner, batch.feature_owner.numpy()])
         scores = np.concatenate([edges, features])
@@ -81,13 +78,12 @@ class RCExplainer(Baseline):
         starts = np.searchsorted(owner[order], np.arange(len(batch.targets)))
         place[order] = np.arange(len(order)) - starts[owner[order]]
         best = Best(batch)
-        on = torch.ones(len(edges)), torch.ones(len(features))
-        original = batch.logits(*on).argmax(dim=1)
+        original = batch.original()
         for count in range(1, self.most + 1):
             kept = torch.from_numpy(((place >= count) | ~usable).astype(np.float32))
             hard = kept[: len(edges)], kept[len(edges) :]
             best.consider(batch.logits(*hard).argmax(dim=1) != original, *hard)
-        return best.interventions()
+        return best.explanations()
 
 
 class _Boundaries:
@@ -95,7 +91,7 @@ class _Boundaries:
 
     def __init__(self, batch: Neighbourhoods) -> None:
         self._batch = batch
-        _, second, bias = batch.weights
+        second, bias = batch.weights[-1], batch.biases[-1]
         on = torch.ones(len(batch.pairs)), torch.ones(len(batch.features))
         readouts = batch.readouts(*on)
         original = (readouts @ second + bias).argmax(dim=1)
@@ -124,11 +120,12 @@ def _network(width: int) -> torch.nn.Sequential:
 
 def _descriptions(problem: Problem, batch: Neighbourhoods) -> tuple[torch.Tensor, torch.Tensor]:
     """For a pair, the embeddings of both ends and the target; for a feature, the target's and its own weights."""
-    backbone = problem.backbone
-    body = GCN(backbone.first, np.eye(backbone.first.shape[1], dtype=np.float32), backbone.first_bias)
-    hidden = torch.from_numpy(body.logits(problem.data.features, problem.data.pairs).astype(np.float32))
+    *body, (last, _) = DeepGCN.of(problem.backbone).layers
+    width = last.shape[0]
+    reader = DeepGCN((*body, (np.eye(width, dtype=np.float32), np.zeros(width, np.float32))))
+    hidden = torch.from_numpy(reader.logits(problem.data.features, problem.data.pairs).astype(np.float32))
     targets = hidden[torch.tensor(problem.targets)]
     first, second = torch.from_numpy(batch.pairs.T.copy())
     edges = torch.cat([hidden[first], hidden[second], targets[torch.from_numpy(batch.owner)]], dim=1)
-    weights = torch.from_numpy(backbone.first[batch.features])
+    weights = torch.from_numpy(body[0][0][batch.features])
     return edges, torch.cat([targets[batch.feature_owner], weights], dim=1)

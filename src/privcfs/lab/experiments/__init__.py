@@ -5,13 +5,15 @@ from collections.abc import Callable, Mapping
 from privcfs.lab.experiments import (
     ablations,
     certification,
+    compare,
     datasets,
     findings,
     frontier,
+    ground_truth,
     losses,
     overview,
     populations,
-    same_operations,
+    sameops,
     scale,
     transfer,
     zero,
@@ -30,7 +32,9 @@ PAPER: Mapping[str, Experiment] = {
     "populations": populations.page,
     "ablations": ablations.page,
     "findings": findings.page,
-    "same-operations": same_operations.page,
+    "compare": compare.short,
+    "compare-full": compare.full,
+    "sameops": sameops.page,
     "transfer": transfer.page,
     "certification": certification.page,
     "zero": zero.page,
@@ -38,6 +42,7 @@ PAPER: Mapping[str, Experiment] = {
 }
 BEYOND: Mapping[str, Experiment] = {
     "everyone": frontier.everyone,
+    "ground-truth": ground_truth.page,
     "scale": scale.cost,
 }
 EXPERIMENTS: Mapping[str, Experiment] = {**PAPER, **BEYOND}

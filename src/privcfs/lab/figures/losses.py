@@ -21,21 +21,17 @@ def draw_losses(
     figure, axes = panels(len(protocols), len(names), width=4.6, height=2.8)
     for row, protocol in zip(axes, protocols, strict=True):
         for panel, name in zip(row, names, strict=True):
-            panel.bar([0], [1.0], 0.84, facecolor="none", edgecolor="#999999", linestyle="--")
-            panel.text(0, 0.5, "not\nmeasured\nyet", ha="center", va="center", fontsize=8, color="#555555")
             for number, arm in enumerate(ARMS):
                 values, zero = chains[name, protocol, arm]
-                x = [stage + 1 + 0.42 * (number - 0.5) for stage in range(len(values))]
+                x = [stage + 0.42 * (number - 0.5) for stage in range(len(values))]
                 shade = SHADES[1 if number == 0 else 3]
                 panel.bar(x, values, 0.4, color=shade, hatch=HATCHES[number], edgecolor="white")
                 for position, value, before in zip(x[1:], values[1:], values[:-1], strict=True):
                     panel.text(position, value + 0.02, f"{value - before:+.2f}", ha="center", fontsize=7)
-                last = len(values) + 1
+                last = len(values)
                 panel.plot([last + 0.42 * (number - 0.5)], [zero], **GUESS)
                 panel.text(last + 0.42 * (number - 0.5), zero + 0.05, arm[0], ha="center", fontsize=7, color=ACCENT)
-            panel.set_xticks(
-                range(len(stages) + 2), ["free\nexplainer", *(s.replace(" ", "\n") for s in stages), "public\nguess"]
-            )
+            panel.set_xticks(range(len(stages) + 1), [*(stage.replace(" ", "\n") for stage in stages), "public\nguess"])
             panel.set_ylim(0, 1.12)
             panel.set_title(f"{NAMES[name]}, {protocol}", fontsize=9.5)
             panel.grid(axis="x", visible=False)

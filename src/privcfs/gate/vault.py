@@ -126,6 +126,11 @@ class Vault:
         return self._context
 
     @property
+    def method(self) -> Method:
+        """The public choices behind each release."""
+        return self._method
+
+    @property
     def digest(self) -> str:
         """Names the public context and method; stands on each release."""
         return self._digest

@@ -23,6 +23,7 @@ PAGES = {
     "compare": "the mechanism comparison on borderline targets",
     "compare-full": "every system, both populations: validity, pollution, price, what is certified",
     "sameops": "the same operations under another placement",
+    "readings": "the paper's three readings of its comparison, derived again",
     "ground-truth": "graphs whose reasons are known, with the field's four measures",
     "transfer": "larger graphs",
     "scale": "cost against the number of nodes",

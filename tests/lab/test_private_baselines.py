@@ -25,7 +25,7 @@ from privcfs.lab.baselines.privcf_out import PrivCFOut, movement
 from privcfs.lab.baselines.privcf_sgd import PrivCFSGD, _Public
 from privcfs.lab.baselines.restricted import RULES_OF_CHOICE, Restricted
 from privcfs.lab.baselines.rr_ldp import RRLDP, randomised
-from privcfs.lab.baselines.weighted import WeightedTargets, adjacency, evaluate_weighted
+from privcfs.lab.baselines.weighted import WeightedTargets, Weights, adjacency, evaluate_weighted
 from privcfs.lab.datasets.dataset import Dataset, Split
 from privcfs.lab.deep_gcn import renormalised
 from privcfs.lab.simulate import Simulation
@@ -49,9 +49,7 @@ def problem(seed: int, targets: tuple[int, ...] = (0, 3, 7), nodes: int = NODES)
     return Problem(data, random_gcn(rng, 9), targets, seed, pairs[::2])
 
 
-def weighted_logits(
-    asked: Problem, weights: np.typing.NDArray[np.float32], target: int, mask: tuple[int, ...]
-) -> object:
+def weighted_logits(asked: Problem, weights: Weights, target: int, mask: tuple[int, ...]) -> NDArray[np.float64]:
     """The slow way: a dense forward pass."""
     model, features = asked.backbone, asked.data.features.toarray().astype(np.float64)
     features[target, list(mask)] = 0
@@ -60,7 +58,8 @@ def weighted_logits(
     spread = root[:, None] * whole * root
     hidden = np.maximum(spread @ features @ model.first + model.first_bias, 0)  # type: ignore[union-attr]
     scores: NDArray[np.float64] = spread @ hidden @ model.second + model.second_bias  # type: ignore[union-attr]
-    return scores[target]
+    row: NDArray[np.float64] = scores[target]
+    return row
 
 
 @pytest.mark.parametrize("method", GRAPH_LEVEL, ids=lambda one: type(one).__name__)

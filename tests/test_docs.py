@@ -39,6 +39,15 @@ def test_the_python_sample_of_the_readme_runs(files_of_the_readme: Path) -> None
     assert "pure 1-differential privacy of the whole release" in done.stdout
 
 
+def test_the_sample_for_pytorch_geometric_runs(files_of_the_readme: Path) -> None:
+    sample = (ROOT / "docs/pyg.md").read_text().split("```python\n")[1].split("```")[0]
+    load = 'import numpy\nX = numpy.loadtxt("features.csv", delimiter=",")\n'
+    command = [sys.executable, "-W", "ignore", "-c", load + sample + "print(vault.balance().spent)"]
+    done = subprocess.run(command, cwd=files_of_the_readme, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "1"
+
+
 def test_the_commands_of_the_readme_run(files_of_the_readme: Path) -> None:
     block = next(part for part in (ROOT / "README.md").read_text().split("```\n") if part.startswith("pip install ."))
     lines = [line.split("#")[0].strip() for line in block.splitlines() if line.startswith("privcfs ")]

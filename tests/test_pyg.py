@@ -13,7 +13,7 @@ from torch_geometric.explain import Explainer
 from torch_geometric.nn import GCNConv
 
 from privcfs import Intervention, Method, PrivateGraph, PublicContext, Release, TorchBackbone, Vault
-from privcfs.errors import InputError
+from privcfs.errors import BackboneError, InputError
 from privcfs.lab.baselines.baseline import Baseline, Operations
 from privcfs.lab.baselines.cf_gnn_explainer import CFGNNExplainer
 from privcfs.lab.baselines.combinex import Combinex
@@ -104,20 +104,82 @@ def test_prediction_target_and_edges_on_the_result_are_public(tmp_path: Path) ->
     assert set(first.to_dict()) <= known
 
 
+def test_a_number_of_any_integer_kind_names_a_node(tmp_path: Path) -> None:
+    owned = vault(tmp_path)
+    found = explainer(PrivateCounterfactual(owned, "1"))(*public_inputs(owned), index=np.int64(3))
+    assert found.release.target == 3
+
+
 def test_a_private_edge_list_is_refused_before_anything_is_paid(tmp_path: Path) -> None:
     owned = vault(tmp_path)
     private, _, _ = graphs()
     x, _ = public_inputs(owned)
     both = torch.from_numpy(np.concatenate([private, private[:, ::-1]]).T.copy())
-    with pytest.raises(InputError, match=r"edge_index is not the vault's public snapshot.*public_inputs"):
+    with pytest.raises(InputError, match=r"edge_index is not the vault's public one.*public_inputs"):
         explainer(PrivateCounterfactual(owned, "1"))(x, both, index=3)
     assert owned.balance().spent == 0
 
 
-@pytest.mark.parametrize(("index", "words"), [(None, "no node"), (torch.tensor([1, 2]), "2 nodes")])
+class Remembering(Network):
+    """Takes one argument more, as many models do."""
+
+    def forward(self, x: torch.Tensor, edge_index: torch.Tensor, extra: object = None) -> torch.Tensor:  # noqa: ARG002
+        return super().forward(x, edge_index)
+
+
+@pytest.mark.parametrize("case", ["extra input", "other features", "one direction", "a loop", "other model"])
+def test_whatever_the_library_would_copy_must_be_public(tmp_path: Path, case: str) -> None:
+    owned = vault(tmp_path)
+    private, _, _ = graphs()
+    x, edge_index = public_inputs(owned)
+    model: torch.nn.Module = Remembering()
+    more: dict[str, Any] = {}
+    if case == "extra input":
+        more["extra"] = torch.from_numpy(private)
+    elif case == "other features":
+        x = x.clone()
+        x[:, 0] = torch.bincount(torch.from_numpy(private).ravel(), minlength=NODES)
+    elif case == "one direction":
+        edge_index = edge_index[:, : edge_index.shape[1] // 2]
+    elif case == "a loop":
+        edge_index = torch.cat([edge_index, torch.tensor([[1], [1]])], dim=1)
+    else:
+        model = Network(torch.tanh)
+    with pytest.raises(InputError, match=r"copied onto the result|does not answer as the vault's backbone"):
+        explainer(PrivateCounterfactual(owned, "1"), model)(x, edge_index, index=3, **more)
+    assert owned.balance().spent == 0
+
+
+def test_a_model_that_remembers_private_edges_is_refused(tmp_path: Path) -> None:
+    """With cached=True a layer keeps the first graph that it saw, and predicts for that one ever after."""
+    private, snapshot, features = graphs()
+    both = torch.from_numpy(np.concatenate([private, private[:, ::-1]]).T.copy())
+    caching = Network()
+    caching.first.cached = caching.second.cached = True
+    caching(torch.from_numpy(features.toarray()), both)
+    owned = vault(tmp_path)
+    with pytest.raises(InputError, match="does not answer as the vault's backbone"):
+        explainer(PrivateCounterfactual(owned, "1"), caching)(*public_inputs(owned), index=3)
+    assert owned.balance().spent == 0
+    backbone = TorchBackbone(caching, hops=2, number_of_features=FEATURES, number_of_classes=CLASSES)
+    context = PublicContext(features, snapshot, backbone)
+    graph = PrivateGraph.from_edges(private, number_of_nodes=NODES)
+    with pytest.raises(BackboneError, match="cached=True, which answers for the graph that it saw first"):
+        Vault(graph, context, ledger=f"sqlite:///{tmp_path / 'other.db'}", limit="1")
+
+
+@pytest.mark.parametrize(
+    ("index", "words"),
+    [
+        (None, "index names no node; one call explains one node"),
+        (torch.tensor([1, 2]), "index names 2 nodes; one call explains one node"),
+        (torch.tensor([3.7]), "index has type torch.float32; give the number"),
+        (torch.tensor([True]), "index has type torch.bool; give the number"),
+    ],
+)
 def test_one_call_explains_one_node(tmp_path: Path, index: torch.Tensor | None, words: str) -> None:
     owned = vault(tmp_path)
-    with pytest.raises(InputError, match=f"index names {words}; one call explains one node"):
+    with pytest.raises(InputError, match=words):
         explainer(PrivateCounterfactual(owned, "1"))(*public_inputs(owned), index=index)
     assert owned.balance().spent == 0
 
@@ -130,7 +192,7 @@ def test_one_call_explains_one_node(tmp_path: Path, index: torch.Tensor | None, 
         ({"explanation_type": "phenomenon"}, "explanation_type='model'"),
         (
             {"model_config": {"mode": "regression", "task_level": "node", "return_type": "raw"}},
-            "a mode of classification",
+            "mode='multiclass_classification'",
         ),
     ],
 )
@@ -170,7 +232,7 @@ def test_open_methods_explain_the_graph_that_they_are_given(method: Baseline) ->
 def test_an_open_method_refuses_a_model_that_it_cannot_copy() -> None:
     private, _, features = graphs()
     both = torch.from_numpy(np.concatenate([private, private[:, ::-1]]).T.copy())
-    with pytest.raises(InputError, match="model is not a stack of GCNConv layers"):
+    with pytest.raises(InputError, match="model does not answer as its GCNConv layers do"):
         explainer(OpenCounterfactual(Greedy()), Network(torch.tanh))(
             torch.from_numpy(features.toarray()), both, index=0
         )

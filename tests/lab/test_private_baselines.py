@@ -13,7 +13,17 @@ from numpy.typing import NDArray
 
 from privcfs import Intervention, PrivateGraph
 from privcfs.lab.baselines import BASELINES, dp_sgd, gap, naive_dp, privcf_out, rr_ldp
-from privcfs.lab.baselines.baseline import NOTHING, Operations, Problem, flips, prediction_after, predictions
+from privcfs.lab.baselines.baseline import (
+    ANY_GRAPHS,
+    NOTHING,
+    ONE_EDGE,
+    ONE_EXAMPLE,
+    Operations,
+    Problem,
+    flips,
+    prediction_after,
+    predictions,
+)
 from privcfs.lab.baselines.cf_gnn_explainer import CFGNNExplainer
 from privcfs.lab.baselines.dp_sgd import DPSGD
 from privcfs.lab.baselines.gap import GAP
@@ -152,15 +162,68 @@ def test_every_pair_has_the_same_chance_of_a_wrong_report(monkeypatch: pytest.Mo
     assert np.abs(shares - 0.3).max() < 5 * sqrt(0.3 * 0.7 / 2000)
 
 
-@pytest.mark.parametrize("method", [NaiveDP(), LapDP()], ids=lambda one: type(one).__name__)
+TAILS = {
+    NaiveDP: 1 - erf(0.9 / naive_dp.PRINTED / sqrt(2)),
+    AnalyticNaiveDP: 1 - erf(0.9 / naive_dp.ANALYTIC / sqrt(2)),
+    LapDP: exp(-7.2 * 0.9),
+}
+
+
+@pytest.mark.parametrize("method", GRAPH_LEVEL[:3], ids=lambda one: type(one).__name__)
 def test_noise_has_the_stated_spread(method: GraphLevel) -> None:
-    """An absent pair is positive with probability 1/2; how far is the noise's law, seen where it is not clamped."""
-    asked = problem(0, (0,), 200)
+    """How often an absent pair gets a weight above 0.9 tells the deviation; a tenth more or less would show."""
+    asked = problem(0, (0,), 700)
     asked = asked.on(asked.data.pairs[:0])
-    weights = method.privatise(asked)[np.triu_indices(200, 1)]
-    above = weights > 0.1
-    beyond = 0.5 * (exp(-7.2 * 0.1) if isinstance(method, LapDP) else 1 - erf(0.1 / naive_dp.PRINTED / sqrt(2)))
-    assert abs(above.mean() - beyond) < 5 * sqrt(0.25 / len(weights))
+    above = (method.privatise(asked)[np.triu_indices(700, 1)] > 0.9).mean()
+    expected = TAILS[type(method)] / 2
+    assert abs(above - expected) < 4 * sqrt(expected / (700 * 699 / 2))
+
+
+def test_sums_carry_the_noise_that_the_price_needs() -> None:
+    asked = problem(0, (0,), 300)
+    units = gap.train(asked, deviation=0.0).sums
+    noise = gap.train(asked).sums - units
+    assert noise.std() == pytest.approx(gap.DEVIATION, rel=0.1)
+
+
+def test_every_step_on_masks_carries_the_noise_that_the_price_needs() -> None:
+    """A public pair that does not exist has no gradient: its logit is a walk of 100 noisy steps from 1."""
+    asked = problem(0, tuple(range(40)), 60)
+    absent = np.array([pair for pair in combinations(range(60), 2) if list(pair) not in asked.data.pairs.tolist()])
+    asked = replace(asked, snapshot=absent[::3])
+    method = PrivCFSGD(Operations.EDGES, rate=0.05)
+    spread = 0.05 * 14 * 0.1 * sqrt(100)
+    kept = _Public.of(asked, Neighbourhoods.of(asked), Operations.EDGES)
+    named = sum(len(one.intervention.delete) for one in method.explain(asked))
+    expected = (1 - erf(1 / spread / sqrt(2))) / 2
+    assert abs(named / len(kept.owner) - expected) < 4 * sqrt(expected / len(kept.owner))
+
+
+def test_every_logit_of_the_heuristic_is_noised() -> None:
+    """Untrained masks stand at 1; a share of them falls below 0 by noise alone."""
+    asked = problem(0, tuple(range(30)), 60)
+    method = PrivCFOut(explainer=CFGNNExplainer(epochs=0))
+    batch = Neighbourhoods.of(asked)
+    named = sum(one.intervention.size for one in method.explain(asked))
+    expected = (1 - erf(1 / privcf_out.DEVIATION / sqrt(2))) / 2
+    entries = len(batch.pairs) + len(batch.features)
+    assert abs(named / entries - expected) < 4 * sqrt(expected / entries)
+
+
+def test_training_steps_carry_the_noise_that_the_price_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With clipped gradients of no length left, weights move by noise alone."""
+    moved = []
+
+    def remember(self: torch.optim.Adam) -> None:
+        moved.append(torch.cat([weight.grad.ravel() for weight in self.param_groups[0]["params"]]))
+
+    monkeypatch.setattr(torch.optim.Adam, "step", remember)
+    monkeypatch.setattr(dp_sgd._Examples, "clipped_sum", lambda _, weights, __: [0 * w.detach() for w in weights])
+    asked = problem(0)
+    DPSGD(clip=0.5).train(asked)
+    noise = torch.stack(moved) * len(asked.data.split.train)
+    assert len(moved) == 100
+    assert float(noise.std()) == pytest.approx(7 * 0.5, rel=0.02)
 
 
 @pytest.mark.parametrize("name", BASELINES)
@@ -168,7 +231,7 @@ def test_every_row_answers_every_target_and_says_what_it_certifies(name: str) ->
     method, asked = BASELINES[name], problem(4)
     answers = method.explain(asked)
     assert len(answers) == len(asked.targets)
-    assert method.certificate.covers in (NOTHING, "one edge", "one training label", "any two graphs")
+    assert method.certificate.covers in (NOTHING, ONE_EDGE, ONE_EXAMPLE, ANY_GRAPHS)
     assert (method.placement == "none") == (method.certificate.epsilon is None)
     before = predictions(asked)
     for target, answer in zip(asked.targets, answers, strict=True):
@@ -224,6 +287,18 @@ def test_gradients_of_single_nodes_are_those_of_autograd_and_are_clipped() -> No
                 total += part * (clip / length.clamp(min=clip))
         for total, ours in zip(totals, examples.clipped_sum(weights, clip), strict=True):
             assert torch.allclose(total, ours, atol=1e-4)
+
+
+def test_a_changed_label_would_cost_more_than_a_node_that_is_there_or_not() -> None:
+    """Two clipped gradients can point away from each other: the certificate does not claim labels."""
+    asked = problem(7)
+    labels = asked.data.labels.copy()
+    labels[0] = (labels[0] + 1) % 3
+    other = replace(asked, data=replace(asked.data, labels=labels))
+    weights = [torch.randn(9, 4, generator=torch.Generator().manual_seed(0)), torch.zeros(4, 3)]
+    sums = [dp_sgd._Examples(one).clipped_sum(weights, 1e-3) for one in (asked, other)]
+    distance = torch.cat([(a - b).ravel() for a, b in zip(*sums, strict=True)]).norm()
+    assert 1e-3 < distance <= 2e-3 + 1e-9
 
 
 def test_the_noisy_model_still_learns_something() -> None:

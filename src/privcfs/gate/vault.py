@@ -211,6 +211,12 @@ def _refuse_mismatch(graph: PrivateGraph, context: PublicContext, simulation: bo
 
 def _rehearse(context: PublicContext, method: Method) -> None:
     """Finds faults of model and method on public data, before they could cost budget."""
+    module = getattr(context.backbone, "module", None)
+    if module is not None and any(getattr(layer, "cached", False) is True for layer in module.modules()):
+        raise BackboneError(
+            "backbone has a layer with cached=True, which answers for the graph that it saw first, maybe a private "
+            "one; build it with cached=False and load the weights."
+        )
     highest = method.utility.grid(method.candidates.caps).levels[-1]
     if highest > MOST_LEVELS:
         raise SettingsError(f"utility weights need {highest} steps; choose simpler fractions (at most {MOST_LEVELS}).")

@@ -20,7 +20,7 @@ from privcfs.lab.experiments.certification import checks as run_checks
 from privcfs.lab.experiments.certification import page_of as certification_page
 from privcfs.lab.price import OWNER_ONLY, SAFE, SUPPORTS, Question, price_list, read_targets
 from privcfs.lab.report import console
-from privcfs.lab.study import ONE_THREAD, Study, deciding_source
+from privcfs.lab.study import DECIDING, ONE_THREAD, Study, deciding_source
 
 app = typer.Typer(
     help="Certificates, benchmarks and experiments: sees both sides, releases nothing.",
@@ -126,7 +126,8 @@ def reproduce(
             )
             raise typer.Exit(130) from None
         result.show()
-        result.write(write, key, f"privcfs-lab reproduce {key}{more}", deciding_source())
+        code = deciding_source(result.deciding or DECIDING)
+        result.write(write, key, f"privcfs-lab reproduce {key}{more}", code)
     overview.write(write)
 
 

@@ -25,6 +25,8 @@ from privcfs.lab.baselines.baseline import (
     prediction_after,
     predictions,
 )
+from privcfs.lab.baselines.dp_sgd import DPSGD
+from privcfs.lab.baselines.gap import train as train_gap
 from privcfs.lab.baselines.privcf_out import movement
 from privcfs.lab.inspection import inspect
 from privcfs.lab.measure import Records, printed_range
@@ -54,6 +56,8 @@ OUTCOME = np.dtype(
 )
 
 MOVED = np.dtype([("seed", np.int64), ("target", np.int64), ("distance", np.float64)])
+
+ACCURACY = np.dtype([(name, np.float64) for name in ("frozen", "dp_sgd", "gap", "gap_without_noise")])
 
 
 class Contender(ABC):
@@ -230,3 +234,32 @@ class Movement(Work):
         records = np.zeros(len(targets), MOVED)
         records["seed"], records["target"], records["distance"] = world.seed, targets, movement(problem)
         return records
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Accuracies(Work):
+    """How often the private models are right on test nodes, beside the frozen one."""
+
+    data: str
+    trained_on: TrainedOn = "all edges"
+
+    deciding: ClassVar[tuple[str, ...]] = CODE
+
+    @property
+    def title(self) -> str:
+        return f"accuracy of private models, {self.data}"
+
+    def records(self, world: Simulation, most: int | None) -> Records:  # noqa: ARG002
+        data, test = world.data, world.data.split.test
+        problem = Problem(data, world.backbone, (0,), world.seed, world.snapshot(HALF))
+        features = data.features.toarray().astype(np.float32)
+        noisy, plain = train_gap(problem), train_gap(problem, deviation=0.0)
+        scores = (
+            world.backbone.logits(data.features, data.pairs),
+            DPSGD().train(problem).logits(data.features, data.pairs),
+            noisy.logits(features, noisy.sums),
+            plain.logits(features, plain.sums),
+        )
+        shares = tuple(float((one.argmax(axis=1) == data.labels)[test].mean()) for one in scores)
+        return np.array([shares], ACCURACY)

@@ -12,10 +12,9 @@ from privcfs.errors import InputError
 from privcfs.lab.baselines.baseline import Baseline, Operations, Problem
 from privcfs.lab.datasets.dataset import Dataset, Split
 from privcfs.lab.deep_gcn import DeepGCN
-from privcfs.pyg import Counterfactual, as_explanation, one_node, pairs_of
+from privcfs.pyg import CLOSE, Counterfactual, as_explanation, one_node, pairs_of
 
 NONE = np.zeros(0, np.int64)
-CLOSE = 1e-3
 
 
 @final
@@ -39,7 +38,7 @@ class OpenCounterfactual(Counterfactual):
         edge_index: torch.Tensor,
         *,
         target: torch.Tensor,  # noqa: ARG002
-        index: torch.Tensor | None = None,
+        index: int | torch.Tensor | None = None,
         **_: Any,
     ) -> Explanation:
         """Explains the model on the graph that it is given."""
@@ -60,7 +59,8 @@ def _copied(model: torch.nn.Module, x: torch.Tensor, edge_index: torch.Tensor, d
         weight = layer.lin.weight.detach().cpu().numpy().T.astype(np.float32)
         bias = np.zeros(weight.shape[1], np.float32) if layer.bias is None else layer.bias.detach().cpu().numpy()
         layers.append((weight, bias))
-    if layers:
+    widths = [x.shape[1], *(weight.shape[1] for weight, _ in layers)]
+    if len(layers) >= 2 and [weight.shape[0] for weight, _ in layers] == widths[:-1]:
         copied = DeepGCN(tuple(layers))
         with torch.no_grad():
             expected = model(x, edge_index).cpu().numpy()
@@ -69,5 +69,6 @@ def _copied(model: torch.nn.Module, x: torch.Tensor, edge_index: torch.Tensor, d
         if np.abs(shift).max() < CLOSE:
             return copied
     raise InputError(
-        "model is not a stack of GCNConv layers with a relu between them; the compared methods explain no other."
+        "model does not answer as its GCNConv layers do, in their order with a relu between them, on the undirected "
+        "graph; the compared methods explain two or more such layers that return scores or log-probabilities."
     )

@@ -74,6 +74,7 @@ class Page:
     rows: Sequence[Sequence[Value]]
     pictures: tuple[Picture, ...] = ()
     brief: tuple[str, ...] = ()  # columns for the terminal, means without errors
+    deciding: tuple[str, ...] = ()  # the code that decides its numbers, where it is more than the frontier's
 
     def show(self) -> None:
         """Prints the columns that are meant for the terminal, or as many as fit."""

@@ -39,7 +39,7 @@ BASELINES: Mapping[str, Baseline] = {
     "RR-LDP, edges": RRLDP(_EDGES),
     **{
         f"restricted {name}, {rule}{words}": Restricted(noise, Method(RULES[candidates]), rule, operations)
-        for name, noise in (("NaiveDP", NaiveDP()), ("RR-LDP", RRLDP()))
+        for name, noise in (("NaiveDP", AnalyticNaiveDP()), ("RR-LDP", RRLDP()))
         for rule in RULES_OF_CHOICE
         for words, candidates, operations in (("", "one-hop", Operations.BOTH), (", edges", "edges-only", _EDGES))
     },

@@ -19,6 +19,7 @@ Pairs = NDArray[np.int64]
 NO_PAIRS: Pairs = np.zeros((0, 2), np.int64)
 NOTHING = "nothing"
 ONE_EDGE = "one edge"
+ONE_EXAMPLE = "one training node's loss, no edge"
 ANY_GRAPHS = "any two graphs"
 
 

@@ -26,7 +26,7 @@ SCHEDULES: Mapping[str, Callable[[float], float]] = {
 @final
 @dataclass(frozen=True, slots=True)
 class Combinex(Baseline):
-    """Pulls the target towards its runner-up class and keeps the valid change of lowest loss."""
+    """Pulls the target towards its runner-up class; of the changes that flip and leave an edge, the lowest loss."""
 
     operations: Operations = Operations.BOTH
     epochs: int = 500
@@ -52,8 +52,16 @@ class Combinex(Baseline):
             changed = torch.zeros(len(batch.targets)).index_add(0, torch.from_numpy(batch.owner), 1 - soft[0])
             masked = torch.zeros(len(batch.targets)).index_add(0, batch.feature_owner, 1 - soft[1]) / lengths
             losses = self.pull * pulled + (1 - share) * changed + share * masked
-            best.consider(batch.logits(*hard).argmax(dim=1) != original, *hard, losses.detach().numpy())
+            flipped = (batch.logits(*hard).argmax(dim=1) != original) & _keeps_an_edge(batch, hard[0])
+            best.consider(flipped, *hard, losses.detach().numpy())
             optimiser.zero_grad()
             losses.sum().backward()  # type: ignore[no-untyped-call]
             optimiser.step()
         return best.explanations()
+
+
+def _keeps_an_edge(batch: Neighbourhoods, edges: torch.Tensor) -> torch.Tensor:
+    """Whether a pair is left around each target; where there never was one, nothing is asked."""
+    owner, targets = torch.from_numpy(batch.owner), len(batch.targets)
+    left = torch.zeros(targets).index_add(0, owner, edges)
+    return (left > 0) | (torch.bincount(owner, minlength=targets) == 0)

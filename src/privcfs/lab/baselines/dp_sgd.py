@@ -1,7 +1,8 @@
 """A backbone trained by DP-SGD: every training node's gradient is clipped, their sum is noised (Abadi and others 2016).
 
-Certifies: (epsilon, delta)-DP for the label of one training node, with all edges public. It certifies no edge: one edge
-changes the gradients of many nodes, and the explanation reads the true graph.
+Certifies: (epsilon, delta)-DP for the loss of one training node, there or not, with features and all edges public (a
+changed label would be twice as far: epsilon 16.7). It certifies no edge: one edge changes the gradients of many nodes,
+and the explanation reads the true graph.
 Operations: those of CF-GNNExplainer, which explains the noisy model's decision.
 """
 
@@ -12,7 +13,7 @@ import dp_accounting
 import numpy as np
 import torch
 
-from privcfs.lab.baselines.baseline import Baseline, Certificate, Explanation, Operations, Problem
+from privcfs.lab.baselines.baseline import ONE_EXAMPLE, Baseline, Certificate, Explanation, Operations, Problem
 from privcfs.lab.baselines.cf_gnn_explainer import CFGNNExplainer
 from privcfs.lab.deep_gcn import renormalised
 from privcfs.public.backbones.gcn import GCN
@@ -42,7 +43,7 @@ class DPSGD(Baseline):
     hidden: int = 32
 
     placement = "model"
-    certificate = Certificate(EPSILON, DELTA, "one training label")
+    certificate = Certificate(EPSILON, DELTA, ONE_EXAMPLE)
 
     def explain(self, problem: Problem) -> list[Explanation]:
         private = replace(problem, backbone=self.train(problem))

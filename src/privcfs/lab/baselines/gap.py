@@ -108,7 +108,7 @@ class _State(NamedTuple):
         return _State(row, self.sums)
 
 
-def train(problem: Problem) -> _Model:
+def train(problem: Problem, deviation: float = DEVIATION) -> _Model:
     """The encoder sees features and labels, the head also the noisy sums."""
     data, generator = problem.data, torch.Generator().manual_seed(problem.seed)
     inputs = torch.from_numpy(data.features.toarray().astype(np.float32))
@@ -116,7 +116,7 @@ def train(problem: Problem) -> _Model:
     encoder = _fit(inputs[known], labels[known], data.number_of_classes, generator)
     model = _Model(encoder, np.zeros((0, 0), np.float32), np.zeros((0, 0), np.float32))
     units = model.embed(inputs.numpy())
-    sums = DEVIATION * problem.rng("aggregation noise").standard_normal(units.shape, dtype=np.float32)
+    sums = deviation * problem.rng("aggregation noise").standard_normal(units.shape, dtype=np.float32)
     first, second = data.pairs.T
     np.add.at(sums, first, units[second])
     np.add.at(sums, second, units[first])

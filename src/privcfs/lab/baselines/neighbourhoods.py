@@ -180,6 +180,14 @@ class Best:
         return self._batch.explanations(self._edges, self._features)
 
 
+def mean_entropy(mask: torch.Tensor, owner: torch.Tensor, targets: int) -> torch.Tensor:
+    """How undecided each target's mask is, as if the target were alone."""
+    inside = mask.clamp(1e-6, 1 - 1e-6)
+    entropy = -inside * inside.log() - (1 - inside) * (1 - inside).log()
+    counts = torch.bincount(owner, minlength=targets).clamp(min=1)
+    return torch.zeros(targets).index_add(0, owner, entropy) / counts
+
+
 def _crossed(adjacency: sp.csr_array, target: int, steps: int) -> Numbers:
     """Pairs with an end fewer than `steps` steps from the target."""
     near = np.array([target], np.int64)

@@ -47,12 +47,13 @@ class PrivCFOut(Baseline):
 def movement(problem: Problem, explainer: CFGNNExplainer | None = None) -> NDArray[np.float64]:
     """For each target, how far the released logits move when one of its pairs, drawn by chance, is not in the graph.
 
-    Both graphs are explained from scratch; the entry of the pair itself, which only one of them has, is left out.
+    Both graphs are explained from scratch. The entry of the pair itself, which only one of them has, is left out; an
+    isolated target has no such pair and does not move.
     """
     batch, explainer = Neighbourhoods.of(problem), explainer or PrivCFOut().explainer
     rng = problem.rng("neighbours")
     starts, ends = (np.searchsorted(batch.owner, np.arange(len(batch.targets)), side) for side in ("left", "right"))
-    gone = np.array([rng.integers(a, b) for a, b in zip(starts, ends, strict=True) if b > a])
+    gone = np.array([rng.integers(a, b) for a, b in zip(starts, ends, strict=True) if b > a], np.int64)
     _, *here = explainer.search(batch)
     _, *there = explainer.search(_Without(batch, torch.from_numpy(gone)))
     squares = np.zeros(len(batch.targets))

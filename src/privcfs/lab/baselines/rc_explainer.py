@@ -3,7 +3,8 @@
 Certifies: nothing; it reads the private graph and releases what it found.
 Operations: delete pairs that touch the target or a neighbour, mask the target's features, or both.
 
-The last layer is linear, so the boundaries between the original class and every other are known exactly.
+The last layer is linear, so the boundaries between the original class and every other are known exactly. The network is
+shared by all targets that are explained together.
 """
 
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from privcfs.lab.baselines.baseline import Baseline, Explanation, Operations, Problem
-from privcfs.lab.baselines.neighbourhoods import Best, Neighbourhoods
+from privcfs.lab.baselines.neighbourhoods import Best, Neighbourhoods, mean_entropy
 from privcfs.lab.deep_gcn import DeepGCN
 
 
@@ -42,11 +43,10 @@ class RCExplainer(Baseline):
         optimiser = torch.optim.Adam([p for network in networks for p in network.parameters()], lr=self.rate)
         for _ in range(self.epochs):
             masks = self._masks(networks, about_edges, about_features)
-            loss = boundaries.loss(masks, self.keep_weight, self.cross_weight)
-            for mask in masks:
-                inside = mask.clamp(1e-6, 1 - 1e-6)
-                entropy = -inside * inside.log() - (1 - inside) * (1 - inside).log()
-                loss = loss + self.size_weight * mask.sum() + self.entropy_weight * entropy.mean()
+            loss = boundaries.loss(self._worlds(masks), self.keep_weight, self.cross_weight)
+            for owner, mask in zip((torch.from_numpy(batch.owner), batch.feature_owner), masks, strict=True):
+                size, entropy = mask.sum(), mean_entropy(mask, owner, len(batch.targets)).sum()
+                loss = loss + self.size_weight * size + self.entropy_weight * entropy
             optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             optimiser.step()
@@ -65,6 +65,17 @@ class RCExplainer(Baseline):
         if self.operations is Operations.EDGES:
             second = torch.zeros_like(second)
         return first, second
+
+    def _worlds(
+        self, masks: tuple[torch.Tensor, torch.Tensor]
+    ) -> tuple[tuple[torch.Tensor, torch.Tensor], tuple[torch.Tensor, torch.Tensor]]:
+        """The explanation alone, and the rest without it; what may not be removed is there in both."""
+        edges, features = masks
+        alone, without = [edges, features], [1 - edges, 1 - features]
+        for kind, forbidden in enumerate((Operations.FEATURES, Operations.EDGES)):
+            if self.operations is forbidden:
+                alone[kind] = without[kind] = torch.ones_like(masks[kind])
+        return (alone[0], alone[1]), (without[0], without[1])
 
     def _removed(
         self, batch: Neighbourhoods, edges: NDArray[np.float32], features: NDArray[np.float32]
@@ -103,10 +114,9 @@ class _Boundaries:
     def _sides(self, readouts: torch.Tensor) -> torch.Tensor:
         return (self._normals * readouts[:, None]).sum(dim=2) + self._offsets
 
-    def loss(self, masks: tuple[torch.Tensor, torch.Tensor], keep: float, cross: float) -> torch.Tensor:
+    def loss(self, worlds: tuple[tuple[torch.Tensor, torch.Tensor], ...], keep: float, cross: float) -> torch.Tensor:
         """Small if the explanation alone stays on every side, and the rest without it crosses one."""
-        alone = self._sides(self._batch.readouts(*masks))
-        without = self._sides(self._batch.readouts(1 - masks[0], 1 - masks[1]))
+        alone, without = (self._sides(self._batch.readouts(*world)) for world in worlds)
         stays = torch.sigmoid(-self._before * alone)
         crosses = torch.sigmoid(self._before * without)
         mean = (stays * self._others).sum(dim=1) / self._others.sum(dim=1)

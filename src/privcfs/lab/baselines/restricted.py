@@ -12,7 +12,7 @@ import numpy as np
 from privcfs.gate.vault import Method
 from privcfs.lab.baselines.baseline import Baseline, Certificate, Explanation, Operations, Problem
 from privcfs.lab.baselines.graph_level import GraphLevel
-from privcfs.lab.baselines.naive_dp import NaiveDP
+from privcfs.lab.baselines.naive_dp import AnalyticNaiveDP
 from privcfs.lab.baselines.weighted import evaluate_weighted
 from privcfs.lab.measure import public_guesses
 
@@ -25,7 +25,7 @@ RULES_OF_CHOICE: tuple[RuleOfChoice, ...] = ("best utility", "lowest margin")
 class Restricted(Baseline):
     """By the utility's best, as in the paper, or by the lowest margin, as the public guess is chosen."""
 
-    noise: GraphLevel = NaiveDP()
+    noise: GraphLevel = AnalyticNaiveDP()
     method: Method = Method()
     rule: RuleOfChoice = "best utility"
     operations: Operations = Operations.BOTH

@@ -7,6 +7,7 @@ from typing import final
 from privcfs.embedded import NAMES
 from privcfs.gate.mechanisms.permute_and_flip import PermuteAndFlip
 from privcfs.gate.vault import Method
+from privcfs.lab.comparison import CODE
 from privcfs.lab.experiments.cells import ARMS, BOTH_ARMS, EDGES, HOW, JOINT, ROW_ZERO, seeds_of, verdict
 from privcfs.lab.experiments.fields import BESIDE_PAPER, Field, View, reported, table
 from privcfs.lab.experiments.paper import ABLATIONS, SAME_OPERATIONS
@@ -119,7 +120,7 @@ def page(study: Study) -> Page:
         "sameops says what it means. (h) deletes any number of up to 12 public pairs, so that its largest size is 12; "
         "the paper does not say on how many seeds its rates stand."
     )
-    return Page("Ablations", about, columns, rows)
+    return Page("Ablations", about, columns, rows, deciding=CODE)
 
 
 def _cell(name: str, variant: Variant) -> Cell:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from privcfs.embedded import NAMES
 from privcfs.gate.vault import Method
-from privcfs.lab.comparison import Compared
+from privcfs.lab.comparison import CODE, Compared
 from privcfs.lab.experiments.cells import (
     ARMS,
     BOTH_ARMS,
@@ -75,7 +75,7 @@ def decomposition(study: Study) -> Page:
         "the public guess marked"
     )
     picture = Picture(words, partial(draw_losses, chains, STAGES))
-    return Page("Loss decomposition", about, COLUMNS, rows, (picture,))
+    return Page("Loss decomposition", about, COLUMNS, rows, (picture,), deciding=CODE)
 
 
 def _cells(name: str, population: str, arm: str) -> tuple[Cell, Cell, Cell]:

@@ -1,7 +1,8 @@
 """Same operations, other placement: our own candidate list on a privatised graph, in two readings of "the best"."""
 
 from privcfs.embedded import NAMES
-from privcfs.lab.comparison import Compared
+from privcfs.lab.baselines.restricted import RULES_OF_CHOICE
+from privcfs.lab.comparison import CODE, Compared
 from privcfs.lab.experiments.cells import ARMS, BOTH_ARMS, EDGES, HOW, ROW_ZERO, cell, seeds_of, verdict
 from privcfs.lab.experiments.fields import BESIDE_PAPER, Field, View, reported, table
 from privcfs.lab.experiments.paper import SAME_OPERATIONS
@@ -11,7 +12,7 @@ from privcfs.lab.study import Study
 from privcfs.lab.summary import estimate
 
 NOISES = ("NaiveDP", "RR-LDP")
-CHOICES = ("best utility", "lowest margin")
+CHOICES = RULES_OF_CHOICE
 SHOWN = (
     *(
         "data",
@@ -77,4 +78,4 @@ def page(study: Study) -> Page:
         "private graph's (pollution), and may flip that prediction alone (spurious). A release explains the private "
         "graph, so neither can happen to it."
     )
-    return Page("Same operations, other placement", about, *table(views, SHOWN, (), extra))
+    return Page("Same operations, other placement", about, *table(views, SHOWN, (), extra), deciding=CODE)

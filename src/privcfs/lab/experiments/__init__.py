@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 from privcfs.lab.experiments import (
     ablations,
+    audit_pairs,
     certification,
     compare,
     datasets,
@@ -39,6 +40,7 @@ PAPER: Mapping[str, Experiment] = {
     "readings": readings.page,
     "transfer": transfer.page,
     "certification": certification.page,
+    "audit-pairs": audit_pairs.page,
     "zero": zero.page,
     "slice": frontier.a_slice,
 }

@@ -144,8 +144,8 @@ def page(study: Study) -> Page:
         "operations are deletions. Mean ± standard deviation over models: the same search gives very different "
         "numbers on models that are equally accurate, and the published numbers come from one model each; a verdict "
         "says whether they lie within two standard deviations. Fidelity: share of targets not flipped (small is "
-        "good); size, sparsity and accuracy over the answers that name something; a named pair is right if it is "
-        "part of one. Ours: pure epsilon-DP for any two graphs, at most two pairs out of those within two steps "
+        "good); size, sparsity and accuracy over the answers that name something; a named pair is right if it is part "
+        "of a motif. Ours: pure epsilon-DP for any two graphs, at most two pairs out of those within two steps "
         "in a public snapshot of half of the edges, drawn by the exponential mechanism, in exact expectation; the "
         "public guess has the same list."
     )

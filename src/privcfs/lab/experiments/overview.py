@@ -28,6 +28,7 @@ PAGES = {
     "transfer": "larger graphs",
     "scale": "cost against the number of nodes",
     "certification": "exhaustive small-graph checks and their broken twins",
+    "audit-pairs": "what the best attack gains on real neighbouring graphs",
     "zero": "row zero on all test nodes, both ways of training",
     "bench": "speed and memory",
     "slice": "a small part that the tests compute again",

@@ -73,9 +73,8 @@ def page(study: Study) -> Page:
         "checked on the true graph. By the utility, as in the paper, the best is the empty set wherever nothing flips "
         "the noisy graph, and the empty set never flips: the paper's 0.000 says that nothing flips a graph drowned in "
         "Gaussian noise, not that the noisy graph says nothing. By the lowest margin, the rule of the public guess, "
-        "the same noisy graphs do better, and randomised response, which leaves most of the graph as it is, better "
-        "still. The public guess is a placement too: it explains the snapshot graph, whose prediction may not be the "
-        "private graph's (pollution), and may flip that prediction alone (spurious). A release explains the private "
-        "graph, so neither can happen to it."
+        "the same noisy graphs keep about as much as the public guess. The public guess is a placement too: it "
+        "explains the snapshot graph, whose prediction may not be the private graph's (pollution), and may flip that "
+        "prediction alone (spurious). A release explains the private graph, so neither can happen to it."
     )
     return Page("Same operations, other placement", about, *table(views, SHOWN, (), extra), deciding=CODE)

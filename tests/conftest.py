@@ -1,9 +1,12 @@
-"""Where the optional real data lies: tests that need it say so when they skip."""
+"""One thread for each test process, and where the optional real data lies: tests that need it say so when they skip."""
 
 import os
 from pathlib import Path
 
 import pytest
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")  # before torch and NumPy are imported: two test processes share the cores
 
 DATA = Path(os.environ.get("PRIVCFS_DATA", Path(__file__).parent.parent.parent / "shared/data"))
 

@@ -95,7 +95,7 @@ def test_a_slice_of_the_comparison_is_kept_and_read_again(tmp_path: Path, monkey
 
 def test_committed_rows_are_those_of_this_code(full: dict[tuple[str, str, str], dict[str, str]]) -> None:
     """Cheap rows are computed again, retraining included: two of 48 targets may change sides."""
-    names = ("RCExplainer", "COMBINEX", "greedy search", "GAP backbone", "RR-LDP, edges", "PrivCF-SGD, edges")
+    names = ("RCExplainer", "greedy search", "GAP backbone", "PrivCF-SGD, edges")
     works = {name: Compared("cora", "general", name) for name in names}
     found = Study((0, 1, 2)).measure(works.values())
     for name, work in works.items():

@@ -118,10 +118,11 @@ def public_inputs(vault: Vault) -> tuple[torch.Tensor, torch.Tensor]:
 
 def as_explanation(intervention: Intervention, node: int, x: torch.Tensor, edge_index: torch.Tensor) -> Explanation:
     """Masks over the inputs, and the intervention itself, which may also name pairs that the inputs do not have."""
-    node_mask = torch.zeros(x.shape)
+    node_mask = torch.zeros(x.shape, device=x.device)
     node_mask[node, list(intervention.mask)] = 1
     acted = {*intervention.delete, *intervention.add}
-    edge_mask = torch.tensor([float((min(e), max(e)) in acted) for e in edge_index.T.tolist()])
+    named = [float((min(e), max(e)) in acted) for e in edge_index.T.tolist()]
+    edge_mask = torch.tensor(named, device=edge_index.device)
     return Explanation(node_mask=node_mask, edge_mask=edge_mask, intervention=intervention)
 
 

@@ -149,13 +149,13 @@ def _notes(study: Study, measured: Mapping[Compared, Records]) -> str:
         "NaiveDP as printed uses the paper's formula, which is a theorem for epsilon up to 1 only; its deviation, "
         f"with one draw mirrored to both entries of a pair, really gives epsilon {naive.proven:.2f} for one edge; the "
         "calibrated row has the smallest deviation that gives the quoted price. On general targets our spurious rates "
-        "of NaiveDP and LapDP are two to three times the paper's: a flip of so dense a graph deletes half of all "
-        "pairs at the target and few of its features, and rarely flips the true one. DP-SGD's price covers one "
-        "training node's loss, there or not, with all edges public, and no edge. The paper's CSR of that row is above "
-        "one minus its spurious rate, so it must be the rate on the noisy model itself: ours is in `flips where it "
-        f"looked` (general targets: {believed}). {_accuracies(study)} PrivCF-SGD is our definition (the paper has "
-        "none), 20 draws a target. COMBINEX here only switches features off and keeps the lowest loss that leaves an "
-        f"edge. {_movement(study)}"
+        "of NaiveDP and LapDP are about two to three and a half times the paper's: a flip of so dense a graph deletes "
+        "half of all pairs at the target and few of its features, and often leaves the true one as it was. DP-SGD's "
+        "price covers one training node's loss, there or not, with all edges public, and no edge. The paper's CSR of "
+        "that row is above one minus its spurious rate, so it must be the rate on the noisy model itself: ours is in "
+        f"`flips where it looked` (general targets: {believed}). {_accuracies(study)} PrivCF-SGD is our definition "
+        "(the paper has none), 20 draws a target. COMBINEX here only switches features off and keeps the lowest loss "
+        f"that leaves an edge. {_movement(study)}"
     )
 
 

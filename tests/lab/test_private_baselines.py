@@ -268,6 +268,16 @@ def test_a_clipped_gradient_is_never_longer_than_promised() -> None:
             assert torch.equal(clipped, gradient)
 
 
+def test_nothing_of_the_graph_but_a_clipped_gradient_enters_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With every clipped gradient made nothing, two graphs give the same answers: all else is public or noise."""
+    asked = problem(6, tuple(range(8)))
+    other = replace(asked.on(asked.data.pairs[::2]), snapshot=asked.snapshot)
+    monkeypatch.setattr(_Public, "clipped", lambda _, gradient, __: 0 * gradient)
+    blind = [[one.intervention for one in PrivCFSGD(rate=1.0).explain(world)] for world in (asked, other)]
+    assert blind[0] == blind[1]
+    assert any(one.size for one in blind[0])
+
+
 def test_gradients_of_single_nodes_are_those_of_autograd_and_are_clipped() -> None:
     asked = problem(7)
     examples = dp_sgd._Examples(asked)

@@ -1,14 +1,18 @@
 """What an analyst sees beside the draw is the same on neighbouring graphs: errors, refusals, lists, budgets."""
 
+import logging
+import sys
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from privcfs import GCN, Method, PrivateGraph, PublicContext, Vault
-from privcfs.errors import PrivcfsError
+from privcfs import GCN, Limit, Method, PrivateGraph, PublicContext, Vault
+from privcfs.lab.audit.conduct import differences
+from privcfs.lab.audit.hostile import ONE_AGAINST_MANY
 from privcfs.private.utilities import UTILITIES
 from privcfs.public.candidates import RULES
 from tests.worlds import random_world
@@ -18,37 +22,33 @@ NEIGHBOURS: dict[str, list[list[tuple[int, int]]]] = {
     "a loner": [[(0, 1)], []],
     "whole graph": [[(u, w) for u in range(8) for w in range(u + 1, 8)], []],
 }
-REQUESTS: list[Callable[[Vault], object]] = [
-    lambda vault: vault.release(99, "1"),
-    lambda vault: vault.release("nobody", "1"),
-    lambda vault: vault.release(0, "0"),
-    lambda vault: vault.release(0, "nan"),
-    lambda vault: vault.release(0, "50"),
-    lambda vault: vault.release(0, "1", analyst=""),
-    lambda vault: vault.release(0, "1", request_id="r").request_id,
-    lambda vault: vault.release(1, "1", request_id="r"),
-    lambda vault: vault.release(0, "9.5"),
-    lambda vault: (vault.balance(), vault.digest, vault.propose(0)),
-]
-
-
-def seen(vault: Vault, request: Callable[[Vault], object]) -> str:
-    try:
-        return repr(request(vault))
-    except PrivcfsError as error:
-        return f"{type(error).__name__}: {error}"
 
 
 @pytest.mark.parametrize("pairs", NEIGHBOURS.values(), ids=NEIGHBOURS.keys())
 def test_every_answer_but_the_draw_is_the_same(pairs: list[list[tuple[int, int]]], tmp_path: Path) -> None:
     world = random_world(1)
-    answers = []
-    for side, edges in enumerate(pairs):
-        graph = PrivateGraph.from_edges(edges, number_of_nodes=8)
-        vault = Vault(graph, world.context, ledger=f"sqlite:///{tmp_path / str(side)}.db", limit="10")
-        answers.append([seen(vault, request) for request in REQUESTS])
-    assert answers[0] == answers[1]
-    assert sum("Error" in answer or ":" in answer for answer in answers[0]) > 6
+
+    def opened(side: int) -> Vault:
+        graph = PrivateGraph.from_edges(pairs[side], number_of_nodes=8)
+        return Vault(graph, world.context, ledger=f"sqlite:///{tmp_path / str(side)}.db", limit="10")
+
+    assert differences(partial(opened, 0), partial(opened, 1)) == []
+
+
+def test_a_loud_vault_is_noticed() -> None:
+    quiet = partial(ONE_AGAINST_MANY.vault, build=lambda _: Method(ONE_AGAINST_MANY.rule), limit=Limit.of("10"))
+
+    def said(noise: Callable[[], object]) -> list[str]:
+        def loud() -> Vault:
+            noise()
+            return quiet()
+
+        return differences(quiet, loud)
+
+    assert said(lambda: None) == []
+    assert said(lambda: sys.stdout.write("an edge")) == ["opening the vault"]
+    assert said(lambda: logging.getLogger("x").debug("an edge")) == ["opening the vault"]
+    assert said(lambda: warnings.warn("an edge", stacklevel=1)) == ["opening the vault"]
 
 
 def explosive() -> PublicContext:

@@ -45,12 +45,13 @@ head = "head.json"               # the ledger's newest row, kept up to date: a l
 candidates = "one-hop"           # {rules}
 utility = "gated"                # {utilities}
 mechanism = "exponential"        # {mechanisms}
+# answer_seconds = 0.5           # every new answer takes this long, so that its time says nothing about edges
 """
 KEYS = {
     "graph": {"edges", "id", "simplify"},
     "public": {"features", "snapshot", "backbone", "node_ids", "backbone_from_snapshot"},
     "budget": {"ledger", "limit", "limit_per_analyst", "head"},
-    "method": {"candidates", "utility", "mechanism"},
+    "method": {"candidates", "utility", "mechanism", "answer_seconds"},
 }
 
 
@@ -75,7 +76,8 @@ class Settings:
     def vault(self) -> Vault:
         """Everything loaded: the graph, the context, the ledger."""
         context = self.context()
-        return Vault(self.graph(context), context, ledger=self.ledger(), method=self.method())
+        graph, seconds = self.graph(context), self.tables["method"].get("answer_seconds")
+        return Vault(graph, context, ledger=self.ledger(), method=self.method(), answer_seconds=seconds)
 
     def context(self) -> PublicContext:
         """The public side alone."""

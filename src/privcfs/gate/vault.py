@@ -4,7 +4,8 @@ Zone: gate
 Claim: each release is pure epsilon-DP for any two private graphs over the same public context, and is paid for,
     durably, before the private graph is read; what leaves depends on edges through the draw alone.
 Why: candidates, their order, the grid and the mechanism are public; the charge precedes evaluation; a failed
-    evaluation is drawn from as usual; the mechanism sees sealed scores and no graph.
+    evaluation is drawn from as usual; the mechanism sees sealed scores and no graph. With `answer_seconds` an answer
+    also waits for a public time, which hides how long evaluation took as far as the machine allows (docs/limits.md).
 Check: tests/claims/test_whole_release.py::test_the_release_is_private_for_edges_nodes_and_whole_graphs
 """
 
@@ -14,6 +15,7 @@ import secrets
 import warnings
 from dataclasses import dataclass, replace
 from threading import RLock
+from time import monotonic, sleep
 from typing import final
 
 import numpy as np
@@ -39,6 +41,7 @@ from privcfs.public.release import ADJACENCY, Guarantee, Release
 
 OWNER = "owner"
 MOST_LEVELS = 20_000
+EVALUATION_SHARE = 0.8  # of a public answering time
 SILENCE = RLock()  # the filter of warnings belongs to the whole process; a fork waits, or its child would wait forever
 os.register_at_fork(before=SILENCE.acquire, after_in_parent=SILENCE.release, after_in_child=SILENCE.release)
 
@@ -54,16 +57,14 @@ class Method:
     evaluation_seconds: float = 60
 
     def __post_init__(self) -> None:
-        seconds = self.evaluation_seconds
-        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < 1e6:
-            raise SettingsError(f"evaluation_seconds is {seconds!r}; give a number above 0.")
+        _seconds(self.evaluation_seconds, "evaluation_seconds")
 
 
 @final
 class Vault:
     """Holds a private graph and lets out paid releases, one at a time."""
 
-    __slots__ = ("_context", "_digest", "_failures", "_graph", "_ledger", "_method", "_randomness")
+    __slots__ = ("_answer_seconds", "_context", "_digest", "_failures", "_graph", "_ledger", "_method", "_randomness")
 
     def __init__(
         self,
@@ -74,9 +75,14 @@ class Vault:
         limit: Price | Limit | None = None,
         method: Method | None = None,
         simulation: bool = False,
+        answer_seconds: float | None = None,
     ) -> None:
-        """`ledger` is a URL, with `limit` where it may have to be made, or an open ledger, which has its own."""
+        """`ledger` is a URL, with `limit` where it may have to be made, or an open ledger, which has its own.
+
+        With `answer_seconds` every new answer takes that long; an evaluation that needs more counts as failed.
+        """
         _refuse_mismatch(graph, context, simulation)
+        self._answer_seconds = None if answer_seconds is None else _seconds(answer_seconds, "answer_seconds")
         if not isinstance(ledger, str | Ledger):
             raise SettingsError(f"ledger is a {type(ledger).__name__}; write sqlite:///budget.db or open one first.")
         if isinstance(ledger, Ledger) and limit is not None:
@@ -97,14 +103,17 @@ class Vault:
 
         The same analyst and request id return the same release and pay once, also after a crash.
         """
+        asked = monotonic()
         request = self._request(target, epsilon, analyst, request_id)
         candidates = self._method.candidates.propose(self._context, request.target)
         fallback = self._method.utility.failed(candidates)
         stored = self._ledger.charge(request)
         if stored is None:
-            scores = self._score(candidates, fallback)
+            scores = self._score(candidates, fallback, asked)
             drawn = self._method.mechanism.draw(scores, request.epsilon, self._randomness)
             release = self._certify(request, candidates, drawn)
+            if self._answer_seconds is not None:
+                sleep(max(asked + self._answer_seconds - monotonic(), 0))
             stored = self._ledger.finish(request, release.to_json())
         return Release.from_json(stored)
 
@@ -152,19 +161,26 @@ class Vault:
             adjacency=ADJACENCY,
         )
 
-    def _score(self, candidates: Candidates, fallback: Scores) -> Scores:
+    def _score(self, candidates: Candidates, fallback: Scores, asked: float) -> Scores:
         """Sealed scores. A failed evaluation gets the public ones: a visible failure or warning would be a release."""
         try:
             with SILENCE, np.errstate(all="ignore"), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                deadline = Deadline(self._method.evaluation_seconds)
+                deadline = Deadline(self._time_to_evaluate(asked))
                 outcomes = evaluate(self._graph, self._context, candidates, deadline)
                 scores = self._method.utility.score(outcomes)
                 deadline.check()
                 return scores
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self._failures.append(f"target {candidates.target}: {type(error).__name__}: {error}")
             return fallback
+
+    def _time_to_evaluate(self, asked: float) -> float:
+        """What the method allows, and what leaves time for the draw before a public answering time."""
+        if self._answer_seconds is None:
+            return self._method.evaluation_seconds
+        left = asked + EVALUATION_SHARE * self._answer_seconds - monotonic()
+        return min(self._method.evaluation_seconds, left)
 
     def _certify(self, request: Request, candidates: Candidates, drawn: int) -> Release:
         return Release(
@@ -231,6 +247,12 @@ def _rehearse(context: PublicContext, method: Method) -> None:
         raise BackboneError(f"backbone cannot be evaluated on the public snapshot ({reason}); check it.") from error
     if np.abs(first.logits - second.logits).max() > 1e-4:
         raise BackboneError("backbone says something else each time; freeze it (no dropout, no sampling).")
+
+
+def _seconds(value: float, argument: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e6:
+        raise SettingsError(f"{argument} is {value!r}; give a number above 0.")
+    return value
 
 
 def _name(text: str, argument: str) -> str:

@@ -14,8 +14,12 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from privcfs.cli.output import complain
 from privcfs.cli.settings import load_settings
 from privcfs.errors import InputError, PrivcfsError, SettingsError
+from privcfs.lab.audit.depth import FULL, QUICK
+from privcfs.lab.audit.report import breaches
+from privcfs.lab.audit.report import html as audit_html
 from privcfs.lab.bench import bench_page
 from privcfs.lab.experiments import EXPERIMENTS, PAPER, overview
+from privcfs.lab.experiments.audits import run as run_audit
 from privcfs.lab.experiments.certification import checks as run_checks
 from privcfs.lab.experiments.certification import page_of as certification_page
 from privcfs.lab.price import OWNER_ONLY, SAFE, SUPPORTS, Question, price_list, read_targets
@@ -28,6 +32,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
+DEPTHS = {depth.name: depth for depth in (QUICK, FULL)}
 WriteOption = Annotated[Path | None, typer.Option(help="Also write the result into this folder: Markdown, CSV, JSON.")]
 Seeds = Annotated[
     int,
@@ -55,6 +60,30 @@ def certify(
     breaches = sum(not row.passed for row in found)
     if breaches:
         console.print(f"{breaches} breaches")
+        raise typer.Exit(1)
+
+
+@app.command()
+def audit(
+    depth: Annotated[str, typer.Option(help="quick (about a minute) or full (about an hour).")] = "quick",
+    write: Annotated[Path, typer.Option(help="The report, one HTML file.")] = Path("audit.html"),
+    keep: Annotated[Path, typer.Option(help="Folder in which finished work is kept.")] = Path(".privcfs-lab"),
+    workers: Annotated[int, typer.Option(help="Processes.", min=1)] = os.cpu_count() or 1,
+) -> None:
+    """Try to refute the promise: exact checks, black box, worst cases, attacks, time. Exit code 1 on a breach."""
+    if depth not in DEPTHS:
+        raise InputError(f"depth {depth!r} is unknown; choose one of {', '.join(DEPTHS)}.")
+    for variable in ONE_THREAD:
+        os.environ.setdefault(variable, "1")
+    with _progress() as say:
+        pages = run_audit(DEPTHS[depth], workers, keep, say)
+    write.parent.mkdir(parents=True, exist_ok=True)
+    write.write_text(audit_html(pages, depth, f"Written by privcfs-lab audit --depth {depth}."), encoding="utf-8")
+    found = [f"{page.title}: {row}" for page in pages.values() for row in breaches(page)]
+    for row in found:
+        console.print(f"breach: {row}", highlight=False)
+    console.print(f"{len(found)} breaches. Wrote {write}", highlight=False)
+    if found:
         raise typer.Exit(1)
 
 

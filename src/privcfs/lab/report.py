@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, TextIO, final
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -153,12 +153,12 @@ class Page:
         return rows
 
 
-def save_figure(figure: "Figure", path: Path) -> None:
+def save_figure(figure: "Figure", where: Path | TextIO) -> None:
     """An SVG with no date and no random names, so that the same data give the same bytes."""
     import matplotlib as mpl
 
     with mpl.rc_context({"svg.hashsalt": "privcfs"}):
-        figure.savefig(path, metadata={"Date": None})
+        figure.savefig(where, format="svg", metadata={"Date": None})
 
 
 def _rich(title: str, headings: list[str], texts: list[list[str]]) -> RichTable:

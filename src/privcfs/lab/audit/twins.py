@@ -1,22 +1,30 @@
 """Deliberately broken parts. Each looks right, and the check named beside it must reject it. Never use one."""
 
-from dataclasses import dataclass, replace
+from abc import abstractmethod
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import accumulate
+from math import tanh
 from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privcfs.gate.mechanisms.exponential import Exponential
+from privcfs.errors import InputError
+from privcfs.gate.accounting import Balance
+from privcfs.gate.ledger.ledger import Request
+from privcfs.gate.mechanisms.decay import bits_for, exponential_above, spread
+from privcfs.gate.mechanisms.exponential import Exponential, level_weights
 from privcfs.gate.mechanisms.mechanism import Mechanism
 from privcfs.gate.randomness import Randomness
+from privcfs.lab.audit.memory import MemoryLedger
 from privcfs.private.deadline import Deadline
 from privcfs.private.graph import PrivateGraph
 from privcfs.private.outcomes import evaluate
 from privcfs.private.outcomes.outcomes import Outcomes
 from privcfs.private.utilities.gated import Gated
 from privcfs.private.utilities.utility import Scores, Utility
-from privcfs.public.candidates.candidates import CandidateRule, Candidates, Caps
+from privcfs.public.candidates.candidates import CandidateRule, Candidates, Caps, Choice
 from privcfs.public.candidates.product import Product
 from privcfs.public.context import PublicContext
 from privcfs.public.grid import Grid
@@ -69,7 +77,7 @@ class Understated(Utility):
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class FilteredSupport(CandidateRule):
-    """Leaves out feature sets that never flip on the private graph. Rejected by comparing supports."""
+    """Leaves out pair sets and feature sets that never flip on the private graph. Rejected by comparing supports."""
 
     graph: PrivateGraph
     honest: Product = Product()
@@ -81,9 +89,15 @@ class FilteredSupport(CandidateRule):
     def propose(self, context: PublicContext, target: int) -> Candidates:
         proposed = self.honest.propose(context, target)
         flips = evaluate(self.graph, context, proposed, Deadline(60)).flips()
-        useful = [bool(column.any()) for column in flips.T]
-        kept = tuple(chosen for chosen, keep in zip(proposed.feature_sets, useful, strict=True) if keep or not chosen)
-        return replace(proposed, feature_sets=kept)
+        return replace(
+            proposed,
+            pair_sets=_useful(proposed.pair_sets, np.atleast_1d(flips.any(axis=1))),
+            feature_sets=_useful(proposed.feature_sets, np.atleast_1d(flips.any(axis=0))),
+        )
+
+
+def _useful(sets: tuple[Choice, ...], flip: NDArray[np.bool_]) -> tuple[Choice, ...]:
+    return tuple(chosen for chosen, keep in zip(sets, flip, strict=True) if keep or not chosen)
 
 
 @final
@@ -116,3 +130,180 @@ class SeededRandomness(Randomness):
 
     def words(self, count: int) -> NDArray[np.uint64]:
         return self._generator.integers(0, 2**64, count, np.uint64)
+
+
+class _Weighted(Mechanism):
+    """Draws by whole-number masses, exactly: what is broken in the twins below is the masses."""
+
+    @abstractmethod
+    def masses(self, scores: Scores, epsilon: Fraction) -> list[int]:
+        """How much each candidate weighs."""
+
+    def draw(self, scores: Scores, epsilon: Fraction, randomness: Randomness) -> int:
+        masses = self.masses(scores, epsilon)
+        bits = bits_for(sum(masses))
+        left = spread(bits, randomness.integer(bits), sum(masses))
+        return next(position for position, top in enumerate(accumulate(masses)) if left < top)
+
+    def probabilities(self, scores: Scores, epsilon: Fraction) -> NDArray[np.float64]:
+        return np.array([float(share) for share in self.exact_probabilities(scores, epsilon)])
+
+    def exact_probabilities(self, scores: Scores, epsilon: Fraction) -> list[Fraction]:
+        masses = self.masses(scores, epsilon)
+        return [Fraction(mass, sum(masses)) for mass in masses]
+
+    def advantage(self, epsilon: Fraction) -> float:
+        return tanh(epsilon / 2)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PeekingMeasure(_Weighted):
+    """The exponential mechanism with a base measure that knows which pairs are edges. Rejected by the black-box audit.
+
+    A base measure may follow public data alone; this one gives candidates without a missing pair `favour` times more.
+    """
+
+    measure: tuple[int, ...] = field(repr=False)  # a vault's public digest covers what is shown
+    name: ClassVar[str] = "peeking measure"
+
+    @classmethod
+    def of(cls, graph: PrivateGraph, candidates: Candidates, favour: int = 1000) -> "PeekingMeasure":
+        """The measure for one list on one graph."""
+        real = (all(graph.has_edge(*pair) for pair in chosen.delete) for chosen in candidates)
+        return cls(tuple(favour if kept else 1 for kept in real))
+
+    def masses(self, scores: Scores, epsilon: Fraction) -> list[int]:
+        weights = dict(zip(scores.grid.levels, level_weights(scores.grid, epsilon), strict=True))
+        return [base * weights[int(value)] for base, value in zip(self.measure, scores.unseal(), strict=True)]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MeasuredSubset(_Weighted):
+    """Subset selection, private by itself, multiplied by a base measure, public by itself. Rejected by hostile scores.
+
+    The best candidate weighs e**epsilon, the others 1, and each is multiplied by its measure: then the sum of all
+    weights moves with the graph, which neither part alone would allow.
+    """
+
+    heavy: int = 100  # the measure of one candidate; the others have 1
+    at: int = 0  # which candidate
+    name: ClassVar[str] = "measured subset"
+
+    def masses(self, scores: Scores, epsilon: Fraction) -> list[int]:
+        unit = 1 << 64
+        top = int(unit / exponential_above(epsilon))
+        values = scores.unseal()
+        best = int(values.argmax())
+        return [
+            (self.heavy if position == self.at else 1) * (top if position == best else unit)
+            for position in range(len(values))
+        ]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Float32(Mechanism):
+    """The exponential mechanism as it is usually written, in float32. Rejected by the exact law of its draws."""
+
+    name: ClassVar[str] = "float32"
+
+    def draw(self, scores: Scores, epsilon: Fraction, randomness: Randomness) -> int:
+        tops = np.cumsum(self._softmax(scores, epsilon), dtype=np.float32)
+        point = np.float32(randomness.integer(24)) / np.float32(1 << 24)
+        return min(int(np.searchsorted(tops, point, "right")), len(tops) - 1)
+
+    def probabilities(self, scores: Scores, epsilon: Fraction) -> NDArray[np.float64]:
+        return self._softmax(scores, epsilon).astype(np.float64)
+
+    def exact_probabilities(self, scores: Scores, epsilon: Fraction) -> list[Fraction]:
+        """What it believes its law to be."""
+        return Exponential().exact_probabilities(scores, epsilon)
+
+    def advantage(self, epsilon: Fraction) -> float:
+        return tanh(epsilon / 4)
+
+    def _softmax(self, scores: Scores, epsilon: Fraction) -> NDArray[np.float32]:
+        scaled = scores.unseal().astype(np.float32) * np.float32(epsilon / (2 * scores.grid.span))
+        weights = np.exp(scaled - scaled.max())
+        shares: NDArray[np.float32] = weights / weights.sum(dtype=np.float32)
+        return shares
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class LoudRule(CandidateRule):
+    """Refuses a target whose first snapshot pair is not an edge. Rejected by the differential run."""
+
+    graph: PrivateGraph
+    honest: Product = Product()
+
+    @property
+    def caps(self) -> Caps:
+        return self.honest.caps
+
+    def propose(self, context: PublicContext, target: int) -> Candidates:
+        proposed = self.honest.propose(context, target)
+        if proposed.deletions and not self.graph.has_edge(*proposed.deletions[0]):
+            raise InputError(f"pair {proposed.deletions[0]} cannot be deleted; choose another target.")
+        return proposed
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FailingUtility(Utility):
+    """Ends the process where an edge is missing, instead of scoring. Rejected by the differential run."""
+
+    edge: bool = field(repr=False)
+    honest: Gated = Gated()
+
+    def grid(self, caps: Caps) -> Grid:
+        return self.honest.grid(caps)
+
+    def score(self, outcomes: Outcomes) -> Scores:
+        if not self.edge:
+            raise Fatal
+        return self.honest.score(outcomes)
+
+    def failed(self, candidates: Candidates) -> Scores:
+        return self.honest.failed(candidates)
+
+
+@final
+class Fatal(BaseException):
+    """What no vault can catch."""
+
+
+@final
+class Refunds(MemoryLedger):
+    """Gives the price back when no answer was stored. Rejected by the ledger replay."""
+
+    def balance(self, analyst: str | None = None) -> Balance:
+        honest = super().balance(analyst)
+        return replace(honest, spent=honest.spent - honest.held, held=Fraction(0))
+
+
+@final
+class FreeRetries(MemoryLedger):
+    """Lets a request be drawn again without paying again. Rejected by the ledger replay."""
+
+    def charge(self, request: Request) -> str | None:
+        super().charge(request)
+        return None
+
+    def finish(self, request: Request, release: str) -> str:
+        super().finish(request, release)
+        return release
+
+
+@final
+class ChargesLater(MemoryLedger):
+    """Reads first, pays when the answer is there. Rejected by the ledger replay."""
+
+    def charge(self, request: Request) -> str | None:
+        return self.released(request.analyst, request.request_id)
+
+    def finish(self, request: Request, release: str) -> str:
+        super().charge(request)
+        return super().finish(request, release)

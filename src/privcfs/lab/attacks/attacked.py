@@ -1,0 +1,49 @@
+"""Every attack on every victim, as work that a study keeps."""
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import numpy as np
+
+from privcfs.lab.attacks import ATTACKS
+from privcfs.lab.attacks.attack import Guesses
+from privcfs.lab.attacks.victims import VICTIMS
+from privcfs.lab.comparison import CODE
+from privcfs.lab.measure import Records
+from privcfs.lab.simulate import Simulation, TrainedOn
+from privcfs.lab.study import Work
+
+GUESSED = np.dtype([("seed", np.int64), ("score", np.float64), ("edge", np.bool_), ("exact", np.bool_)])
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Attacked(Work):
+    """One attack on one victim."""
+
+    data: str
+    attack: str
+    victim: str
+    trained_on: TrainedOn = "all edges"
+
+    deciding: ClassVar[tuple[str, ...]] = (
+        *CODE,
+        "lab/attacks",
+        *(f"lab/audit/{name}.py" for name in ("adjacent", "attack", "checks")),
+    )
+
+    @property
+    def title(self) -> str:
+        return f"{self.attack} on {self.victim}, {self.data}"
+
+    def records(self, world: Simulation, most: int | None) -> Records:
+        found = ATTACKS[self.attack].guesses(VICTIMS[self.victim], world, most)
+        records = np.zeros(len(found.scores), GUESSED)
+        records["seed"], records["score"] = world.seed, found.scores
+        records["edge"], records["exact"] = found.truth, found.exact
+        return records
+
+
+def guesses_of(records: Records) -> Guesses:
+    """All seeds together."""
+    return Guesses(records["score"], records["edge"], bool(records["exact"].all()))

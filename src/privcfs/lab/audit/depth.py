@@ -1,0 +1,38 @@
+"""How deep an audit goes."""
+
+from dataclasses import dataclass
+from typing import final
+
+from privcfs.embedded import NAMES
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Depth:
+    """How many graphs, questions and repetitions, beside what a study says about seeds and targets."""
+
+    name: str
+    graphs: int  # random small graphs of the exact checks
+    models: int  # random models whose every graph on five nodes is compared
+    draws: int  # questions to each vault of the black-box audit
+    repeats: int  # trials of each broken twin
+    claims: tuple[str, ...]  # prices at which shipped mechanisms are audited
+    answers: int  # timed answers of each vault
+    data: tuple[str, ...] = NAMES  # graphs on which worst cases are searched for and attacks are run
+    seeds: tuple[int, ...] = (0, 1, 2)
+    targets: int | None = None  # of each population; all of them if none is given
+
+
+QUICK = Depth(
+    name="quick",
+    graphs=4,
+    models=1,
+    draws=120,
+    repeats=1,
+    claims=("4",),
+    answers=32,
+    data=NAMES[:1],
+    seeds=(0,),
+    targets=1,
+)
+FULL = Depth("full", graphs=40, models=10, draws=10_000, repeats=60, claims=("1", "4"), answers=500)

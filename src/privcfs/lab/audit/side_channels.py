@@ -1,0 +1,190 @@
+"""What can be learned beside the answer: how long it takes, and how much memory evaluation needs.
+
+Two vaults that differ in the private graph alone are asked in random order. Which of them answered is then guessed from
+the time by a rule fixed on the first half of the answers: longer speaks for the one that took longer there.
+"""
+
+import gc
+import tracemalloc
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from math import sqrt
+from time import perf_counter, sleep
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privcfs.gate.mechanisms import MECHANISMS
+from privcfs.gate.vault import Method, Vault
+from privcfs.lab.audit.checks import Pairs, as_pairs
+from privcfs.lab.audit.hostile import ONE_AGAINST_MANY, TARGET
+from privcfs.lab.audit.memory import MemoryLedger
+from privcfs.lab.simulate import HALF, Simulation
+from privcfs.lab.targets import POPULATIONS
+from privcfs.private.graph import PrivateGraph
+from privcfs.private.outcomes.outcomes import Outcomes
+from privcfs.private.utilities.gated import Gated
+from privcfs.private.utilities.utility import Scores, Utility
+from privcfs.public.backbones.gcn import GCN
+from privcfs.public.candidates.candidates import Candidates, Caps
+from privcfs.public.context import PublicContext
+from privcfs.public.grid import Grid
+
+ALLOWED = 0.6  # the AUC above which a fixed-time answer counts as a breach, beyond chance
+CERTAIN = 3.3  # standard errors
+HUB = 300
+WAIT = 0.05  # seconds: longer than every evaluation below
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One question to two private graphs over one public context."""
+
+    context: PublicContext
+    target: int
+    graphs: tuple[Pairs, Pairs]
+    method: Method = Method()
+    slow: bool = False  # the twin: dawdles on the first graph
+
+    def vaults(self, answer_seconds: float | None) -> tuple[Vault, Vault]:
+        """Both, with accounts in memory: a disk would only add noise."""
+        first, second = (self._vault(number, answer_seconds) for number in (0, 1))
+        return first, second
+
+    def _vault(self, number: int, answer_seconds: float | None) -> Vault:
+        graph = PrivateGraph.from_edges(self.graphs[number], number_of_nodes=self.context.number_of_nodes)
+        utility = Dawdling(self.slow and number == 0)
+        method = Method(self.method.candidates, utility if self.slow else self.method.utility, self.method.mechanism)
+        settings = {"ledger": MemoryLedger(), "method": method, "answer_seconds": answer_seconds}
+        return Vault(graph, self.context, simulation=True, **settings)  # type: ignore[arg-type]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Dawdling(Utility):
+    """A broken twin: takes two milliseconds longer on one graph. Rejected by the timing of answers."""
+
+    dawdles: bool = field(repr=False)
+    honest: Gated = Gated()
+
+    def grid(self, caps: Caps) -> Grid:
+        return self.honest.grid(caps)
+
+    def score(self, outcomes: Outcomes) -> Scores:
+        if self.dawdles:
+            sleep(0.002)
+        return self.honest.score(outcomes)
+
+    def failed(self, candidates: Candidates) -> Scores:
+        return self.honest.failed(candidates)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How long answers take on either graph, and what their time gives away."""
+
+    first: float  # milliseconds, median
+    second: float
+    auc: float
+    error: float  # standard error of the AUC
+
+    @property
+    def advantage(self) -> float:
+        """At most this much more true than false positives, if the AUC is all there is to know."""
+        return abs(2 * self.auc - 1)
+
+    @property
+    def tells(self) -> bool:
+        """Whether time tells the graphs apart, beyond chance."""
+        return self.auc - CERTAIN * self.error > ALLOWED
+
+
+def cases() -> Iterator[tuple[str, Case]]:
+    """What neighbouring graphs can look like: an edge that decides, an edge that matters little, a hub, a failure."""
+    world = ONE_AGAINST_MANY
+    graphs = world.pairs(), world.pairs(world.secret)
+    for name in ("exponential", "permute-and-flip"):
+        method = Method(world.rule, mechanism=MECHANISMS[name])
+        yield f"one edge decides every score, {name}", Case(world.context, TARGET, graphs, method)
+    cora = Simulation("cora", 0)
+    target = POPULATIONS["borderline"](cora)[2]
+    pairs = {(int(u), int(w)) for u, w in cora.data.pairs}
+    own = sorted(pair for pair in pairs if target in pair)
+    context = cora.context(HALF)
+    yield "Cora, one edge of a borderline target", Case(context, target, (as_pairs(pairs), as_pairs(pairs - {own[0]})))
+    far = [node for node in range(len(cora.data.labels)) if node != target][:HUB]
+    hub = pairs | {(min(target, node), max(target, node)) for node in far}
+    yield f"Cora, {len(own)} or {HUB} neighbours", Case(context, target, (as_pairs(hub), as_pairs(pairs)))
+    yield "an evaluation that fails", _failing()
+
+
+def _failing() -> Case:
+    """A model that overflows as soon as node 1 is next to the target."""
+    features = np.zeros((8, 2), np.float32)
+    features[:, 0] = 1
+    features[1] = (0, 3e38)
+    model = GCN(np.array([[1.0], [3e38]], np.float32), np.array([[1.0, -1.0]], np.float32))
+    context = PublicContext(features, [(0, 2), (0, 3)], model)
+    return Case(context, 0, (as_pairs({(0, 1), (0, 2)}), as_pairs({(0, 2)})))
+
+
+def dawdling_twin() -> Case:
+    """One graph takes two milliseconds longer."""
+    world = ONE_AGAINST_MANY
+    return Case(world.context, TARGET, (world.pairs(), world.pairs(world.secret)), Method(world.rule), slow=True)
+
+
+def timing(case: Case, answers: int, answer_seconds: float | None = None) -> Timing:
+    """So many answers of each vault, in random order, after some that do not count."""
+    vaults = case.vaults(answer_seconds)
+    ask: Mapping[int, Callable[[], object]] = {
+        number: partial(vault.release, case.target, "1") for number, vault in enumerate(vaults)
+    }
+    for number in (0, 1) * 5:
+        ask[number]()
+    order = np.random.default_rng(0).permutation(np.repeat([0, 1], answers))
+    seconds = np.zeros(len(order))
+    gc.collect()
+    gc.disable()
+    try:
+        for position, number in enumerate(order):
+            start = perf_counter()
+            ask[int(number)]()
+            seconds[position] = perf_counter() - start
+    finally:
+        gc.enable()
+    return _told(seconds, order == 0)
+
+
+def _told(seconds: NDArray[np.float64], first: NDArray[np.bool_]) -> Timing:
+    half = len(seconds) // 2
+    early = _auc(seconds[:half], first[:half])
+    auc = _auc(seconds[half:], first[half:])
+    auc = auc if early >= 0.5 else 1 - auc
+    counts = first[half:].sum(), (~first[half:]).sum()
+    error = sqrt((counts[0] + counts[1] + 1) / (12 * counts[0] * counts[1]))  # of a time that tells nothing
+    medians = [float(np.median(seconds[side])) * 1000 for side in (first, ~first)]
+    return Timing(medians[0], medians[1], auc, error)
+
+
+def _auc(seconds: NDArray[np.float64], first: NDArray[np.bool_]) -> float:
+    """The chance that an answer of the first vault took longer than one of the second."""
+    here, there = np.sort(seconds[first]), np.sort(seconds[~first])
+    below = np.searchsorted(there, here, "left") + np.searchsorted(there, here, "right")
+    return float(below.mean() / (2 * len(there)))
+
+
+def peak_memory(case: Case) -> tuple[float, float]:
+    """Megabytes that one answer needs at its peak, on either graph."""
+    found = []
+    for vault in case.vaults(None):
+        vault.release(case.target, "1")
+        tracemalloc.start()
+        vault.release(case.target, "1")
+        found.append(tracemalloc.get_traced_memory()[1] / 1e6)
+        tracemalloc.stop()
+    return found[0], found[1]

@@ -1,0 +1,85 @@
+"""Known attacks: they succeed where nothing protects, fail on public data, and victims answer as they say."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from privcfs.gate.mechanisms.exponential import Exponential
+from privcfs.lab.attacks import ATTACKS
+from privcfs.lab.attacks.attack import Guesses, balanced_pairs, open_problem, problem_of, success
+from privcfs.lab.attacks.victims import VICTIMS, Masks, NoisyGraph, Released
+from privcfs.lab.audit.adjacent import neighbours
+from privcfs.lab.baselines.rr_ldp import WRONG
+from privcfs.lab.simulate import HALF, Simulation
+
+
+@pytest.fixture(scope="module")
+def cora() -> Simulation:
+    return Simulation("cora", 0)
+
+
+def test_success_counts_ties_half_and_knows_its_error() -> None:
+    truth = np.array([True, True, False, False])
+    assert success(Guesses(np.array([1.0, 1.0, 0.0, 0.0]), truth)).auc == 1
+    assert success(Guesses(np.zeros(4), truth)).auc == 0.5
+    assert success(Guesses(np.zeros(4), truth)).advantage == 0
+    half = success(Guesses(np.array([1.0, 0.0, 1.0, 0.0]), truth))
+    assert (half.auc, half.advantage) == (0.5, 0)
+    rng = np.random.default_rng(0)
+    many = success(Guesses(rng.random(2000), rng.random(2000) < 0.5))
+    assert abs(many.auc - 0.5) < 2 * many.auc_error < 0.06
+    exact = success(Guesses(np.array([0.5, 0.7]), np.ones(2, np.bool_), exact=True))
+    assert exact.auc == pytest.approx(0.6)
+    assert exact.advantage == pytest.approx(0.2)
+
+
+def test_pairs_are_hidden_edges_and_pairs_that_are_none(cora: Simulation) -> None:
+    pairs, truth = balanced_pairs(cora, 40)
+    edges, shown = ({tuple(pair) for pair in one.tolist()} for one in (cora.data.pairs, cora.snapshot(HALF)))
+    for pair, edge in zip(pairs.tolist(), truth, strict=True):
+        assert (tuple(pair) in edges) == edge
+        assert tuple(pair) not in shown
+
+
+def test_an_open_method_names_the_edges_and_ours_cannot(cora: Simulation) -> None:
+    names = ATTACKS["reading the names"]
+    assert success(names.guesses(VICTIMS["CF-GNNExplainer"], cora, 1)).auc == 1
+    assert success(names.guesses(VICTIMS["PrivCF-out"], cora, 1)).auc == 1
+    for victim in ("public data alone", "ours, 7.2 an answer", "ours, 7.2 in all"):
+        assert success(names.guesses(VICTIMS[victim], cora, 2)).auc == 0.5
+
+
+def test_switching_features_off_changes_open_answers_about_neighbours_alone(cora: Simulation) -> None:
+    guesses = ATTACKS["LinkTeller"].guesses(VICTIMS["CF-GNNExplainer"], cora, 2)
+    assert success(guesses).auc > 0.95
+    assert (guesses.scores[~guesses.truth] == 0).mean() > 0.5
+
+
+def test_the_likelihood_ratio_is_exact_for_every_victim(cora: Simulation) -> None:
+    problem, rng = open_problem(cora), np.random.default_rng(0)
+    target = int(cora.data.split.test[5])
+    (deleted, other), *_ = neighbours(cora.data.pairs, target, rng)
+    assert deleted
+    ceiling = (1 + Exponential().advantage(Fraction("7.2"))) / 2
+    assert 0.5 <= Released().told_apart(problem, target, other) <= ceiling
+    assert Released().told_apart(problem, target, cora.data.pairs) == pytest.approx(0.5)
+    assert NoisyGraph().told_apart(problem, target, other) == 1 - WRONG
+    assert Masks(deviation=0.0).told_apart(problem, target, cora.data.pairs) == 0.5
+    assert Masks(deviation=0.0).told_apart(problem, target, other) == 1
+    noisy = Masks().told_apart(problem, target, other)
+    assert Masks(deviation=100.0).told_apart(problem, target, other) < noisy <= 1
+
+
+def test_a_price_for_all_answers_is_divided(cora: Simulation) -> None:
+    assert Released(whole=True)._each(10) == "0.720000000"
+    assert Released()._each(10) == "7.2"
+    assert len(Released(whole=True).answers(problem_of(cora, [1, 2]))) == 2
+
+
+def test_reconstruction_learns_nothing_from_public_data_and_more_from_more_answers(cora: Simulation) -> None:
+    few, many = ATTACKS["reconstruction, 1 answer"], ATTACKS["reconstruction, 100 answers"]
+    assert success(many.guesses(VICTIMS["public data alone"], cora, 2)).auc == 0.5
+    assert success(few.guesses(VICTIMS["RR-LDP"], cora, 3)).auc > 0.98
+    dear = Released(epsilon="64")
+    assert success(many.guesses(dear, cora, 4)).auc > success(few.guesses(Released(epsilon="1"), cora, 4)).auc

@@ -1,17 +1,17 @@
 """The post-mortem of PrivCF-out: how far its mask logits move when one private pair of the target is not in the graph.
 
-Both graphs are explained alike, in four ways: as deployed, and with the paper's remedies.
+Both graphs are explained as deployed, with edges alone, or with the paper's remedies.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, final
 
 import numpy as np
 import torch
 
-from privcfs.lab.baselines.baseline import Problem
+from privcfs.lab.baselines.baseline import Operations, Problem
 from privcfs.lab.baselines.cf_gnn_explainer import CFGNNExplainer, Losses, Masks, Penalty
 from privcfs.lab.baselines.neighbourhoods import Maskable, Neighbourhoods, Numbers
 from privcfs.lab.baselines.privcf_out import PrivCFOut
@@ -78,6 +78,11 @@ def from_scratch(explainer: CFGNNExplainer, less: Without) -> Explained:
     return _logits(explainer, less.batch), _logits(explainer, less)
 
 
+def edges_alone(explainer: CFGNNExplainer, less: Without) -> Explained:
+    """Entries of features stay at their start, and pairs follow plain descent."""
+    return from_scratch(replace(explainer, operations=Operations.EDGES), less)
+
+
 def warm_start(explainer: CFGNNExplainer, less: Without) -> Explained:
     """The neighbour's search starts where the graph's ended."""
     here = _logits(explainer, less.batch)
@@ -125,6 +130,7 @@ def _logits(
 
 VARIANTS: Mapping[str, Variant] = {
     "from scratch": from_scratch,
+    "edges alone": edges_alone,
     "warm start": warm_start,
     "gradient-norm penalty": partial(gradient_penalty, WEIGHT),
     "consistency penalty": partial(consistency_penalty, WEIGHT),

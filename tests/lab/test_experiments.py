@@ -28,7 +28,13 @@ from privcfs.private.outcomes import evaluate
 
 RESULTS = Path(__file__).parent.parent.parent / "docs/results"
 TARGET_FREE = {"datasets", "scale", "certification"}  # pages on which a public guess could say nothing
-BY_METHOD = {"compare", "compare-full", "ground-truth"}  # pages on which it has rows of its own
+BY_METHOD = {
+    "compare",
+    "compare-full",
+    "ground-truth",
+    "post-mortem",
+    "leakage",
+}  # pages on which it has rows of its own
 
 
 @pytest.fixture(scope="module")

@@ -31,7 +31,7 @@ from privcfs.lab.baselines.graph_level import GraphLevel
 from privcfs.lab.baselines.lap_dp import LapDP
 from privcfs.lab.baselines.naive_dp import AnalyticNaiveDP, NaiveDP
 from privcfs.lab.baselines.neighbourhoods import Neighbourhoods
-from privcfs.lab.baselines.privcf_out import PrivCFOut, movement
+from privcfs.lab.baselines.privcf_out import PrivCFOut
 from privcfs.lab.baselines.privcf_sgd import PrivCFSGD, _Public
 from privcfs.lab.baselines.restricted import RULES_OF_CHOICE, Restricted
 from privcfs.lab.baselines.rr_ldp import RRLDP, randomised
@@ -357,27 +357,3 @@ def test_by_utility_nothing_is_named_where_nothing_flips_the_noisy_graph() -> No
         for target, one in zip(targets, found["lowest margin"], strict=True)
     ]
     assert sum(flipped) >= 4
-
-
-def test_logits_without_a_pair_are_those_of_the_graph_without_it() -> None:
-    """The audit's batch of neighbouring graphs equals explaining each of them."""
-    asked = problem(1, (0, 3))
-    batch, explainer = Neighbourhoods.of(asked), CFGNNExplainer(epochs=40)
-    gone = torch.tensor([int(np.flatnonzero(batch.owner == number)[0]) for number in range(2)])
-    _, edges, features = explainer.search(privcf_out._Without(batch, gone))
-    for number, target in enumerate(asked.targets):
-        pair = batch.pairs[gone[number]]
-        rest = asked.data.pairs[(asked.data.pairs != pair).any(axis=1)]
-        alone = Neighbourhoods.of(replace(asked.on(rest), targets=(target,)))
-        _, expected, masks = explainer.search(alone)
-        here = {tuple(p): float(x) for p, x, o in zip(batch.pairs, edges, batch.owner, strict=True) if o == number}
-        for p, x in zip(alone.pairs, expected, strict=True):
-            assert here[tuple(p)] == pytest.approx(float(x), abs=1e-3)
-        assert torch.allclose(features[batch.feature_owner == number], masks, atol=1e-3)
-
-
-def test_the_heuristics_vector_moves_by_far_more_than_it_assumes() -> None:
-    world = Simulation("cora", 0)
-    moved = movement(Problem(world.data, world.backbone, tuple(POPULATIONS["borderline"](world)), 0))
-    assert moved.max() > 5  # it assumes 1
-    assert PrivCFOut().certificate.covers == NOTHING

@@ -27,7 +27,6 @@ from privcfs.lab.baselines.baseline import (
 )
 from privcfs.lab.baselines.dp_sgd import DPSGD
 from privcfs.lab.baselines.gap import train as train_gap
-from privcfs.lab.baselines.privcf_out import movement
 from privcfs.lab.inspection import inspect
 from privcfs.lab.measure import Records, printed_range
 from privcfs.lab.metrics import candidate_sizes
@@ -54,8 +53,6 @@ OUTCOME = np.dtype(
         ("seconds", np.float64),
     ]
 )
-
-MOVED = np.dtype([("seed", np.int64), ("target", np.int64), ("distance", np.float64)])
 
 ACCURACY = np.dtype([(name, np.float64) for name in ("frozen", "dp_sgd", "gap", "gap_without_noise")])
 
@@ -210,29 +207,6 @@ class Compared(Work):
     def records(self, world: Simulation, most: int | None) -> Records:
         records = CONTENDERS[self.contender].outcomes(world, POPULATIONS[self.population](world)[:most])
         records["seed"] = world.seed
-        return records
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Movement(Work):
-    """How far the logits of PrivCF-out move when one private pair of each target is taken away: its first audit."""
-
-    data: str
-    population: str
-    trained_on: TrainedOn = "all edges"
-
-    deciding: ClassVar[tuple[str, ...]] = CODE
-
-    @property
-    def title(self) -> str:
-        return f"movement of mask logits, {self.data}, {self.population}"
-
-    def records(self, world: Simulation, most: int | None) -> Records:
-        targets = POPULATIONS[self.population](world)[:most]
-        problem = Problem(world.data, world.backbone, tuple(targets), world.seed)
-        records = np.zeros(len(targets), MOVED)
-        records["seed"], records["target"], records["distance"] = world.seed, targets, movement(problem)
         return records
 
 

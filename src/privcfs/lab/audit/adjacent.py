@@ -47,7 +47,12 @@ class Adjacent(Work):
     printed: bool = False  # drawn with the range that the paper prints
     trained_on: TrainedOn = "all edges"
 
-    deciding: ClassVar[tuple[str, ...]] = (*DECIDING, "lab/audit")
+    deciding: ClassVar[tuple[str, ...]] = (
+        *DECIDING,
+        "lab/audit/adjacent.py",
+        "lab/audit/attack.py",
+        "lab/audit/checks.py",
+    )
 
     @property
     def title(self) -> str:

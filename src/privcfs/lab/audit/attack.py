@@ -1,10 +1,12 @@
 """How well anyone can tell two graphs apart by one release: exactly, from the two release distributions."""
 
 from dataclasses import dataclass
+from math import exp, sqrt
 from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
 Law = NDArray[np.float64]
 
@@ -38,3 +40,14 @@ def sampled_auc(first: Law, second: Law, draws: int, rng: np.random.Generator) -
     here, there = (np.sort(scores[rng.choice(len(law), draws, p=law / law.sum())]) for law in (first, second))
     below = np.searchsorted(there, here, "left") + np.searchsorted(there, here, "right")
     return float(below.mean() / (2 * draws))
+
+
+def gaussian_auc(distance: NDArray[np.float64] | float, deviation: float) -> NDArray[np.float64]:
+    """The same attack on a vector with Gaussian noise, by how far apart the two vectors are."""
+    auc: NDArray[np.float64] = ndtr(distance / (deviation * sqrt(2)))
+    return auc
+
+
+def laplace_auc(epsilon: float) -> float:
+    """The same attack on one number with Laplace noise calibrated to its change; clamping takes nothing away."""
+    return 1 - exp(-epsilon) * (1 + epsilon / 2) / 2

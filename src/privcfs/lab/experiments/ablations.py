@@ -90,9 +90,7 @@ VARIANTS: list[Variant] = [
     *_supports("(i) two hops", TwoHop(), TopInfluence()),
     *(Variant("permute-and-flip", arm, Method(m.candidates, mechanism=PermuteAndFlip())) for arm, m in ARMS.items()),
 ]
-PENDING = {
-    "(f) budget of heuristic output perturbation": "page compare-full has a first audit; the post-mortem is to come",
-}
+ELSEWHERE = {"(f) budget of heuristic output perturbation": "page post-mortem"}
 
 
 def page(study: Study) -> Page:
@@ -110,7 +108,7 @@ def page(study: Study) -> Page:
     extra: dict[str, Field] = {**BESIDE_PAPER, "paper's empty @8": (".1%", reported("empty"))}
     columns, rows = table(views, SHOWN, HIDDEN, extra)
     rows += _privatised_first(study, [column.name for column in columns])
-    rows += [[None, title, why, *[None] * (len(columns) - 3)] for title, why in PENDING.items()]
+    rows += [[None, title, where, *[None] * (len(columns) - 3)] for title, where in ELSEWHERE.items()]
     about = (
         f"Borderline targets, {seeds_of(study)}; (a) and (b) also for seed 0 alone, as in the paper. {HOW} {ROW_ZERO} "
         f"{BOTH_ARMS} The paper's numbers stand beside the edge-only rows and, in (i), beside the joint support with "

@@ -2,14 +2,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-import dp_accounting
 import numpy as np
 
 from privcfs.embedded import NAMES
 from privcfs.lab.baselines.baseline import ANY_GRAPHS
-from privcfs.lab.baselines.privcf_out import DELTA, DEVIATION
-from privcfs.lab.baselines.privcf_out import EPSILON as PER_ENTRY
-from privcfs.lab.comparison import CODE, CONTENDERS, OUTCOME, Accuracies, Compared, Movement
+from privcfs.lab.comparison import CODE, CONTENDERS, OUTCOME, Accuracies, Compared
 from privcfs.lab.experiments.cells import ARMS, EDGES, JOINT, ROW_ZERO, cell, seeds_of, verdict
 from privcfs.lab.experiments.paper import COMPARED
 from privcfs.lab.measure import Records
@@ -155,7 +152,7 @@ def _notes(study: Study, measured: Mapping[Compared, Records]) -> str:
         "that row is above one minus its spurious rate, so it must be the rate on the noisy model itself: ours is in "
         f"`flips where it looked` (general targets: {believed}). {_accuracies(study)} PrivCF-SGD is our definition "
         "(the paper has none), 20 draws a target. COMBINEX here only switches features off and keeps the lowest loss "
-        f"that leaves an edge. {_movement(study)}"
+        "that leaves an edge. PrivCF-out quotes a price for one entry of a longer vector: page post-mortem."
     )
 
 
@@ -168,21 +165,3 @@ def _accuracies(study: Study) -> str:
         for work, records in found.items()
     ]
     return f"Test accuracy of the frozen model, DP-SGD and the GAP backbone: {'; '.join(words)}."
-
-
-def _movement(study: Study) -> str:
-    """The first audit of the heuristic."""
-    found = study.measure(Movement(data, population) for data in NAMES for population in POPULATIONS)
-    words = []
-    for data in NAMES:
-        moved = np.concatenate([records["distance"] for work, records in found.items() if work.data == data])
-        true = dp_accounting.get_epsilon_gaussian(DEVIATION / moved.max(), DELTA)
-        words.append(
-            f"{data}: {len(moved)} pairs of graphs, largest distance {moved.max():.1f}, {(moved > 1).mean():.0%} above "
-            f"1, epsilon at least {true:.0f} ({PER_ENTRY * moved.max():.0f} by the paper's formula)"
-        )
-    return (
-        "PrivCF-out quotes a price per entry. If the vector of noisy logits were released, as the paper has it, it "
-        f"would move by more than 1 when one private pair goes: {'; '.join(words)}. What is released here, the pairs "
-        "below the threshold, is no better: only existing pairs have an entry, so to name one proves the edge."
-    )

@@ -29,6 +29,8 @@ PAGES = {
     "scale": "cost against the number of nodes",
     "certification": "exhaustive small-graph checks and their broken twins",
     "audit-pairs": "what the best attack gains on real neighbouring graphs",
+    "post-mortem": "how far the heuristic's answer moves between neighbouring graphs (the paper's appendix A)",
+    "leakage": "what the best attack gains against what is valid, for each placement of the noise",
     "zero": "row zero on all test nodes, both ways of training",
     "bench": "speed and memory",
     "slice": "a small part that the tests compute again",

@@ -8,11 +8,10 @@ from typing import final
 
 import numpy as np
 import torch
-from scipy.stats import norm
 
 from privcfs.gate.vault import Method
 from privcfs.lab.attacks.attack import Answer, Element, Scores, Victim
-from privcfs.lab.audit.attack import Law, distinguish
+from privcfs.lab.audit.attack import Law, distinguish, gaussian_auc
 from privcfs.lab.baselines.baseline import Pairs, Problem
 from privcfs.lab.baselines.cf_gnn_explainer import CFGNNExplainer
 from privcfs.lab.baselines.neighbourhoods import Neighbourhoods
@@ -95,7 +94,7 @@ class Masks(Victim):
         distance = _distance(here, there)
         if not self.deviation:
             return 1.0 if distance > 0 else 0.5
-        return float(norm.cdf(distance / (self.deviation * sqrt(2))))
+        return float(gaussian_auc(distance, self.deviation))
 
     def likelihoods(
         self, problem: Problem, target: int, graphs: Sequence[Pairs], truths: Sequence[int], answers: int

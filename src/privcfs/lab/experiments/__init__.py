@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from privcfs.lab.experiments import (
     ablations,
     audit_pairs,
+    audits,
     certification,
     compare,
     datasets,
@@ -49,6 +50,11 @@ PAPER: Mapping[str, Experiment] = {
     "slice": frontier.a_slice,
 }
 BEYOND: Mapping[str, Experiment] = {
+    "audit-black-box": audits.black_box,
+    "audit-worst-case": audits.worst_case,
+    "audit-attacks": audits.attacks,
+    "audit-questions": audits.many_questions,
+    "audit-time": audits.timing,
     "everyone": frontier.everyone,
     "ground-truth": ground_truth.page,
     "scale": scale.cost,

@@ -23,7 +23,7 @@ from privcfs.lab.audit.composition import Composed, Question, accounted, plans, 
 from privcfs.lab.audit.depth import FULL, Depth
 from privcfs.lab.audit.hostile import HALF_AGAINST_HALF, ONE_AGAINST_MANY, TARGET, HostileWorld
 from privcfs.lab.audit.worst_case import ADJACENCIES, Climbed, exhaustive, list_ceiling
-from privcfs.lab.experiments import audit_pairs, certification
+from privcfs.lab.experiments import audit_pairs, certification, leakage, post_mortem
 from privcfs.lab.experiments.cells import seeds_of
 from privcfs.lab.figures.composition import draw_composition
 from privcfs.lab.figures.style import NAMES as LABELS
@@ -350,10 +350,12 @@ def run(depth: Depth, workers: int, keep: Path, say: Callable[[str], None]) -> d
     parts: dict[str, Callable[[], Page]] = {
         "certification": lambda: certification.page_of(certification.checks(depth.graphs, study), depth.graphs),
         "audit-pairs": lambda: audit_pairs.page(study),
-        "black-box": lambda: black_box(study, depth),
-        "worst-case": lambda: worst_case(study, depth),
-        "attacks": lambda: attacks(study, depth),
-        "many-questions": lambda: many_questions(study, depth),
-        "side-channels": lambda: timing(study, depth),
+        "audit-black-box": lambda: black_box(study, depth),
+        "audit-worst-case": lambda: worst_case(study, depth),
+        "audit-attacks": lambda: attacks(study, depth),
+        "audit-questions": lambda: many_questions(study, depth),
+        "audit-time": lambda: timing(study, depth),
     }
+    if depth is FULL:
+        parts |= {"post-mortem": lambda: post_mortem.page(study), "leakage": lambda: leakage.page(study)}
     return {name: make() for name, make in parts.items()}

@@ -2,6 +2,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -140,6 +141,13 @@ def test_errors_are_json_for_programs(shell: Shell) -> None:
     assert done.stdout == ""
 
 
+def test_answers_take_a_public_time_if_the_vault_file_says_so(shell: Shell) -> None:
+    rewrite(shell, "# answer_seconds = 0.5", "answer_seconds = 3")
+    start = perf_counter()
+    shell.ask("explain", "person-3", "--epsilon", "1", "--request-id", "slow")
+    assert perf_counter() - start > 3
+
+
 def rewrite(shell: Shell, old: str, new: str) -> None:
     path = shell.folder / "vault.toml"
     assert old in path.read_text()
@@ -151,6 +159,7 @@ def rewrite(shell: Shell, old: str, new: str) -> None:
     [
         ('utility = "gated"', 'utility = "best"', "method.utility is 'best'; choose one of gated, soft"),
         ('utility = "gated"', 'utility = ["gated"]', "method.utility is"),
+        ("# answer_seconds = 0.5", 'answer_seconds = "0.5"', "answer_seconds is '0.5'; give a number above 0"),
         ('limit = "10"', 'limti = "10"', "unknown key budget.limti"),
         ('limit = "10"', "limit = 10", "budget.limit must be text in quotes"),
         ("[method]", "[methods]", "unknown table [methods]"),

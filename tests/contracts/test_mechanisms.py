@@ -161,3 +161,17 @@ def test_one_candidate_is_always_drawn(mechanism: Mechanism) -> None:
     scores = Scores(np.array([0]), Grid(10, (0,), 0))
     assert mechanism.draw(scores, Fraction(1), SystemRandomness()) == 0
     assert mechanism.exact_probabilities(scores, Fraction(1)) == [1]
+
+
+@pytest.mark.parametrize(("name", "halved"), [("exponential", 1), ("permute-and-flip", 2)])
+def test_regret_stays_below_theorem_2_and_its_analogue(name: str, halved: int) -> None:
+    """P(regret >= t) <= n e^(-x t), and half of that for permute-and-flip, on the worst scores and on random ones."""
+    rng, epsilon = np.random.default_rng(0), Fraction(20)
+    crowd = np.zeros(200, np.int64)
+    crowd[3] = 10
+    for values in (crowd, rng.choice(SMALL.levels, 200), rng.choice(SMALL.levels, 3)):
+        law = MECHANISMS[name].probabilities(Scores(values, SMALL), epsilon)
+        regrets = (values.max() - values) / SMALL.denominator
+        for t in np.unique(regrets[regrets > 0]):
+            bound = len(values) / halved * np.exp(-float(epsilon) * t / (2 * float(SMALL.range)))
+            assert law[regrets >= t].sum() <= bound + 1e-12

@@ -104,9 +104,11 @@ def raising(error: BaseException) -> Callable[..., Any]:
     return fail
 
 
-@pytest.mark.parametrize("error", [MemoryError("boom"), ArithmeticError("boom"), RuntimeError("boom")], ids=repr)
+@pytest.mark.parametrize(
+    "error", [MemoryError("boom"), ArithmeticError("boom"), RuntimeError("boom"), SystemExit("boom")], ids=repr
+)
 def test_a_failed_evaluation_is_drawn_from_as_usual(
-    world: World, url: str, monkeypatch: pytest.MonkeyPatch, error: Exception
+    world: World, url: str, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
     vault = Vault(world.graph, world.context, ledger=url, limit="100")
     monkeypatch.setattr(vault_module, "evaluate", raising(error))

@@ -304,3 +304,38 @@ def test_cost_does_not_grow_with_the_number_of_nodes() -> None:
 def test_all_of_the_paper_is_in_all() -> None:
     audits = {f"audit-{part}" for part in ("black-box", "worst-case", "attacks", "questions", "time")}
     assert set(EXPERIMENTS) - set(PAPER) == {"everyone", "ground-truth", "scale"} | audits
+
+
+@pytest.mark.parametrize("name", [name for name in EXPERIMENTS if name.startswith("audit-")])
+def test_no_committed_audit_has_a_breach(name: str) -> None:
+    rows = rows_of(name)
+    assert [row for row in rows if row["within"] == "no"] == []
+    assert any(row["within"] == "yes" for row in rows)
+
+
+def test_every_twin_was_convicted_with_the_power_that_is_asked() -> None:
+    rows = [row for row in rows_of("audit-black-box") if row["kind"] == "broken twin"]
+    assert len(rows) == 14
+    for row in rows:
+        convicted, tried = map(int, row["convicted"].split(" of "))
+        assert convicted >= 0.95 * tried
+        assert tried == (60 if row["checker"].startswith("black box") else 1)
+
+
+def test_the_worst_case_is_near_epsilon_and_below_the_ceiling_of_its_list() -> None:
+    rows = rows_of("audit-worst-case")
+    climbed = [row for row in rows if row["search"] == "climbing"]
+    assert {row["differ in"] for row in climbed} == {"edge", "node", "any graph"}
+    assert all(float(row["largest loss"]) <= float(row["ceiling of the list"]) <= 8 for row in climbed)
+    built = [float(row["share of epsilon"]) for row in rows if row["search"] == "constructed"]
+    assert built == sorted(built)
+    assert built[-1] > 0.75
+
+
+def test_ours_gives_an_attack_less_than_the_heuristic_and_the_graph_level_do() -> None:
+    rows = rows_of("audit-attacks")
+    aucs = {(row["data"], row["attack"], row["victim"]): float(row["AUC"]) for row in rows}
+    for data in ("cora", "citeseer"):
+        for attack in {row["attack"] for row in rows} - {"ExplainSim"}:
+            assert aucs[data, attack, "ours, 7.2 in all"] < aucs[data, attack, "PrivCF-out"]
+            assert aucs[data, attack, "ours, 7.2 in all"] < aucs[data, attack, "RR-LDP"]

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from privcfs.cli.page import STYLE
-from privcfs.lab.report import Page, Value, save_figure
+from privcfs.lab.report import Estimate, Page, Value, save_figure
 
 VERDICTS = ("within", "verdict")
 BROKEN = ("no", "BREACH")
@@ -36,7 +36,8 @@ def html(pages: Mapping[str, Page], depth: str, made: str) -> str:
     rows = sum(_judged(page) for page in pages.values())
     lead = f"{verdict} in {rows:,} judged rows. Depth: {depth}. {made}"
     contents = "".join(
-        f'<li><a href="#{name}">{escape(page.title)}</a>: {_tag(found[name])}</li>' for name, page in pages.items()
+        f'<li><a href="#{name}">{escape(page.title)}</a>: {_tag(found[name])} in {_judged(page)} judged rows</li>'
+        for name, page in pages.items()
     )
     listed = "".join(f"<li>{escape(name)}: {escape(row)}</li>" for name, broken in found.items() for row in broken)
     banner = f"<ul>{listed}</ul>" if count else "<p>Every check held, and every broken twin was rejected.</p>"
@@ -79,7 +80,7 @@ def _section(name: str, page: Page) -> str:
 def _row(page: Page, row: Sequence[Value], shown: list[int]) -> str:
     broken = any(row[position] in BROKEN and page.columns[position].name in VERDICTS for position in shown)
     cells = "".join(
-        f"<td{'' if isinstance(row[position], str) else ' class=number'}>"
+        f"<td{' class=number' if isinstance(row[position], int | float | Estimate) else ''}>"
         f"{escape(page.columns[position].text(row[position]))}</td>"
         for position in shown
     )

@@ -65,7 +65,7 @@ class Case:
 @final
 @dataclass(frozen=True, slots=True)
 class Dawdling(Utility):
-    """A broken twin: takes two milliseconds longer on one graph. Rejected by the timing of answers."""
+    """A broken twin: takes four milliseconds longer on one graph. Rejected by the timing of answers."""
 
     dawdles: bool = field(repr=False)
     honest: Gated = Gated()
@@ -75,7 +75,7 @@ class Dawdling(Utility):
 
     def score(self, outcomes: Outcomes) -> Scores:
         if self.dawdles:
-            sleep(0.002)
+            sleep(0.004)
         return self.honest.score(outcomes)
 
     def failed(self, candidates: Candidates) -> Scores:
@@ -133,7 +133,7 @@ def _failing() -> Case:
 
 
 def dawdling_twin() -> Case:
-    """One graph takes two milliseconds longer."""
+    """One graph takes four milliseconds longer."""
     world = ONE_AGAINST_MANY
     return Case(world.context, TARGET, (world.pairs(), world.pairs(world.secret)), Method(world.rule), slow=True)
 

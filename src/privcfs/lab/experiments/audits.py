@@ -25,6 +25,7 @@ from privcfs.lab.audit.hostile import HALF_AGAINST_HALF, ONE_AGAINST_MANY, TARGE
 from privcfs.lab.audit.worst_case import ADJACENCIES, Climbed, exhaustive, list_ceiling
 from privcfs.lab.experiments import audit_pairs, certification, leakage, post_mortem
 from privcfs.lab.experiments.cells import seeds_of
+from privcfs.lab.figures.attacks import draw_attacks
 from privcfs.lab.figures.composition import draw_composition
 from privcfs.lab.figures.style import NAMES as LABELS
 from privcfs.lab.inspection import inspect
@@ -236,7 +237,11 @@ def attacks(study: Study, depth: Depth = FULL) -> Page:
         "private pairs. RR-LDP certifies one edge, and at 7.2 it reports each pair rightly with probability 0.9993. "
         "CF-GNNExplainer is what no protection gives away."
     )
-    return Page("Known attacks", about, ATTACKED, rows, deciding=Attacked.deciding)
+    picture = Picture(
+        "AUC of every attack on every victim, with intervals; 0.5 is a blind guess",
+        partial(draw_attacks, {(work.data, work.attack, work.victim): made for work, made in reached.items()}),
+    )
+    return Page("Known attacks", about, ATTACKED, rows, (picture,), deciding=Attacked.deciding)
 
 
 COMPOSED = (

@@ -7,7 +7,7 @@ import pytest
 
 from privcfs.gate.mechanisms.exponential import Exponential
 from privcfs.lab.attacks import ATTACKS
-from privcfs.lab.attacks.attack import Guesses, balanced_pairs, open_problem, problem_of, success
+from privcfs.lab.attacks.attack import Guesses, Told, balanced_pairs, open_problem, problem_of, success
 from privcfs.lab.attacks.victims import VICTIMS, Masks, NoisyGraph, Released
 from privcfs.lab.audit.adjacent import neighbours
 from privcfs.lab.baselines.rr_ldp import WRONG
@@ -19,19 +19,42 @@ def cora() -> Simulation:
     return Simulation("cora", 0)
 
 
+def guessed(scores: list[float], truth: list[bool]) -> Guesses:
+    return Guesses(np.array(scores), np.array(truth), np.arange(len(scores)))
+
+
 def test_success_counts_ties_half_and_knows_its_error() -> None:
-    truth = np.array([True, True, False, False])
-    assert success(Guesses(np.array([1.0, 1.0, 0.0, 0.0]), truth)).auc == 1
-    assert success(Guesses(np.zeros(4), truth)).auc == 0.5
-    assert success(Guesses(np.zeros(4), truth)).advantage == 0
-    half = success(Guesses(np.array([1.0, 0.0, 1.0, 0.0]), truth))
-    assert (half.auc, half.advantage) == (0.5, 0)
+    truth = [True, True, False, False]
+    assert success(guessed([1, 1, 0, 0], truth)).auc == 1
+    assert success(guessed([1, 1, 0, 0], truth)).advantage == 1
+    assert success(guessed([0, 0, 0, 0], truth)).auc == 0.5
+    assert success(guessed([0, 0, 0, 0], truth)).advantage == 0
+    assert success(guessed([1, 0, 1, 0], truth)).auc == 0.5
+
+
+def test_a_useless_score_has_no_advantage_and_its_interval_says_so() -> None:
     rng = np.random.default_rng(0)
-    many = success(Guesses(rng.random(2000), rng.random(2000) < 0.5))
-    assert abs(many.auc - 0.5) < 2 * many.auc_error < 0.06
-    exact = success(Guesses(np.array([0.5, 0.7]), np.ones(2, np.bool_), exact=True))
+    gains = []
+    for _ in range(30):
+        many = success(guessed(rng.random(400).tolist(), (rng.random(400) < 0.5).tolist()))
+        gains.append(many.advantage)
+        assert abs(many.auc - 0.5) < 2 * many.auc_error < 0.15
+    assert abs(np.mean(gains)) < 0.02
+
+
+def test_guesses_about_one_target_are_drawn_together() -> None:
+    rng = np.random.default_rng(0)
+    group = np.repeat(np.arange(10), 20)
+    truth = rng.random(200) < 0.5
+    scores = np.where(group < 5, truth, rng.random(200))
+    together = success(Guesses(scores, truth, group)).auc_error
+    assert together > 1.5 * success(Guesses(scores, truth, np.arange(200))).auc_error
+
+
+def test_exact_success_is_averaged() -> None:
+    exact = success(Guesses(np.array([0.5, 0.7]), np.ones(2, np.bool_), np.arange(2), np.array([0.0, 0.3])))
     assert exact.auc == pytest.approx(0.6)
-    assert exact.advantage == pytest.approx(0.2)
+    assert exact.advantage == pytest.approx(0.15)
 
 
 def test_pairs_are_hidden_edges_and_pairs_that_are_none(cora: Simulation) -> None:
@@ -62,13 +85,14 @@ def test_the_likelihood_ratio_is_exact_for_every_victim(cora: Simulation) -> Non
     (deleted, other), *_ = neighbours(cora.data.pairs, target, rng)
     assert deleted
     ceiling = (1 + Exponential().advantage(Fraction("7.2"))) / 2
-    assert 0.5 <= Released().told_apart(problem, target, other) <= ceiling
-    assert Released().told_apart(problem, target, cora.data.pairs) == pytest.approx(0.5)
-    assert NoisyGraph().told_apart(problem, target, other) == 1 - WRONG
-    assert Masks(deviation=0.0).told_apart(problem, target, cora.data.pairs) == 0.5
-    assert Masks(deviation=0.0).told_apart(problem, target, other) == 1
-    noisy = Masks().told_apart(problem, target, other)
-    assert Masks(deviation=100.0).told_apart(problem, target, other) < noisy <= 1
+    assert 0.5 <= Released().told_apart(problem, target, other).auc <= ceiling
+    assert Released().told_apart(problem, target, cora.data.pairs).auc == pytest.approx(0.5)
+    assert NoisyGraph().told_apart(problem, target, other) == Told(1 - WRONG, 1 - 2 * WRONG)
+    assert Masks(deviation=0.0).told_apart(problem, target, cora.data.pairs) == Told(0.5, 0)
+    assert Masks(deviation=0.0).told_apart(problem, target, other) == Told(1, 1)
+    noisy, drowned = (Masks(deviation=sigma).told_apart(problem, target, other) for sigma in (1.0, 100.0))
+    assert 0.5 < drowned.auc < noisy.auc <= 1
+    assert noisy.advantage <= 2 * noisy.auc - 1 + 1e-12
 
 
 def test_a_price_for_all_answers_is_divided(cora: Simulation) -> None:

@@ -15,6 +15,16 @@ from privcfs.lab.simulate import HALF, Simulation
 Element = tuple[str, int, int]  # ("pair", u, w), ("feature", number, 0) or ("class", number, 0)
 Answer = dict[Element, float]  # what is released about one target, by what it names
 Scores = NDArray[np.float64]
+RESAMPLED = 200
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The exact AUC of the best attack on one pair, and the most by which true positives exceed false ones."""
+
+    auc: float
+    advantage: float
 
 
 class Victim(ABC):
@@ -33,8 +43,8 @@ class Victim(ABC):
         """
 
     @abstractmethod
-    def told_apart(self, problem: Problem, target: int, other: Pairs) -> float:
-        """The AUC with which one answer tells the problem's graph from another, to one who knows all else."""
+    def told_apart(self, problem: Problem, target: int, other: Pairs) -> Told:
+        """How well one answer tells the problem's graph from another, to one who knows all else."""
 
     @abstractmethod
     def likelihoods(
@@ -54,17 +64,21 @@ class Attack(ABC):
 @final
 @dataclass(frozen=True, slots=True)
 class Guesses:
-    """A score for each pair, and whether it is an edge; or for each pair the exact AUC."""
+    """A score for each pair, whether it is an edge, and which guesses belong together (about one target).
+
+    Where the success on a pair is known exactly, `exact` has the advantage and `scores` the AUC.
+    """
 
     scores: Scores
     truth: NDArray[np.bool_]
-    exact: bool = False
+    group: NDArray[np.int64]
+    exact: Scores | None = None
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Success:
-    """What an attack achieves, with 95 % intervals."""
+    """What an attack achieves, with half-widths of 95 % intervals over targets."""
 
     auc: float
     auc_error: float
@@ -73,29 +87,52 @@ class Success:
 
 
 def success(found: Guesses) -> Success:
-    """The AUC and the most by which true positives exceed false positives; intervals by resampling."""
-    if found.exact:
-        gains = 2 * found.scores - 1
-        error = 1.96 * float(found.scores.std() / np.sqrt(len(found.scores)))
-        return Success(float(found.scores.mean()), error, float(gains.mean()), 2 * error)
-    rng = np.random.default_rng(0)
+    """The AUC, and by how much true positives exceed false ones; whole groups are drawn again for the intervals.
+
+    The threshold of the advantage is chosen on half of the groups and judged on the other half, both ways round.
+    """
+    rng, names = np.random.default_rng(0), np.unique(found.group)
+    members = [np.flatnonzero(found.group == name) for name in names]
+    rates = _exact_rates if found.exact is not None else _rates
     again = []
-    for _ in range(200):
-        rows = rng.integers(len(found.scores), size=len(found.scores))
-        if 0 < found.truth[rows].sum() < len(rows):
-            again.append(_rates(found.scores[rows], found.truth[rows]))
+    for _ in range(RESAMPLED):
+        rows = np.concatenate([members[number] for number in rng.integers(len(members), size=len(members))])
+        if found.exact is not None or 0 < found.truth[rows].sum() < len(rows):
+            again.append(rates(found, rows))
+    auc, advantage = rates(found, np.arange(len(found.scores)))
     errors = 1.96 * np.std(again, axis=0)
-    auc, advantage = _rates(found.scores, found.truth)
     return Success(auc, float(errors[0]), advantage, float(errors[1]))
 
 
-def _rates(scores: Scores, truth: NDArray[np.bool_]) -> tuple[float, float]:
+def _exact_rates(found: Guesses, rows: NDArray[np.int64]) -> tuple[float, float]:
+    assert found.exact is not None
+    return float(found.scores[rows].mean()), float(found.exact[rows].mean())
+
+
+def _rates(found: Guesses, rows: NDArray[np.int64]) -> tuple[float, float]:
+    scores, truth = found.scores[rows], found.truth[rows]
     levels, level = np.unique(scores, return_inverse=True)
     edges, others = (np.bincount(level[side], minlength=len(levels)) for side in (truth, ~truth))
     below = np.cumsum(others) - others
     auc = float((edges * (below + others / 2)).sum() / (edges.sum() * others.sum()))
-    rates = np.cumsum(others) / others.sum() - np.cumsum(edges) / edges.sum()
-    return auc, float(rates.max())
+    half = found.group[rows] % 2 == 0
+    return auc, (_judged(scores, truth, half) + _judged(scores, truth, ~half)) / 2
+
+
+def _judged(scores: Scores, truth: NDArray[np.bool_], chosen: NDArray[np.bool_]) -> float:
+    """The threshold that is best on the chosen guesses, on the others."""
+    best, top = 0.0, np.inf
+    for threshold in np.unique(scores[chosen]):
+        gain = _gain(scores[chosen] >= threshold, truth[chosen])
+        best, top = (gain, threshold) if gain > best else (best, top)
+    return _gain(scores[~chosen] >= top, truth[~chosen])
+
+
+def _gain(guessed: NDArray[np.bool_], truth: NDArray[np.bool_]) -> float:
+    """True positives minus false positives, as rates."""
+    if truth.all() or not truth.any():
+        return 0.0
+    return float(guessed[truth].mean() - guessed[~truth].mean())
 
 
 @lru_cache(maxsize=4)

@@ -13,7 +13,15 @@ from privcfs.lab.measure import Records
 from privcfs.lab.simulate import Simulation, TrainedOn
 from privcfs.lab.study import Work
 
-GUESSED = np.dtype([("seed", np.int64), ("score", np.float64), ("edge", np.bool_), ("exact", np.bool_)])
+GUESSED = np.dtype(
+    [
+        ("seed", np.int64),
+        ("score", np.float64),
+        ("edge", np.bool_),
+        ("group", np.int64),  # guesses about one target
+        ("exact", np.float64),  # the advantage, where it is known; otherwise not a number
+    ]
+)
 
 
 @final
@@ -40,10 +48,13 @@ class Attacked(Work):
         found = ATTACKS[self.attack].guesses(VICTIMS[self.victim], world, most)
         records = np.zeros(len(found.scores), GUESSED)
         records["seed"], records["score"] = world.seed, found.scores
-        records["edge"], records["exact"] = found.truth, found.exact
+        records["edge"], records["group"] = found.truth, found.group
+        records["exact"] = np.nan if found.exact is None else found.exact
         return records
 
 
 def guesses_of(records: Records) -> Guesses:
     """All seeds together."""
-    return Guesses(records["score"], records["edge"], bool(records["exact"].all()))
+    apart = int(records["group"].max()) + 2 - int(records["group"].max()) % 2
+    exact = None if np.isnan(records["exact"]).any() else records["exact"]
+    return Guesses(records["score"], records["edge"], records["seed"] * apart + records["group"], exact)

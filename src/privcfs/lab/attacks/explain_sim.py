@@ -22,7 +22,7 @@ class ExplainSim(Attack):
         nodes = sorted({int(node) for node in pairs.ravel()})
         answers = dict(zip(nodes, victim.answers(problem_of(world, nodes)), strict=True))
         scores = [_cosine(answers[int(u)], answers[int(w)]) for u, w in pairs]
-        return Guesses(np.array(scores), truth)
+        return Guesses(np.array(scores), truth, np.arange(len(truth)))
 
 
 def _cosine(one: Answer, other: Answer) -> float:

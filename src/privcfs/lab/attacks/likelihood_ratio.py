@@ -29,4 +29,5 @@ class LikelihoodRatio(Attack):
             ]
             if wanted:
                 found.append(victim.told_apart(problem, target, wanted[0]))
-        return Guesses(np.array(found), np.ones(len(found), np.bool_), exact=True)
+        aucs, gains = np.array([one.auc for one in found]), np.array([one.advantage for one in found])
+        return Guesses(aucs, np.ones(len(found), np.bool_), np.arange(len(found)), gains)

@@ -25,7 +25,9 @@ class LinkTeller(Attack):
         problem = problem_of(world, [int(u) for u, _ in pairs])
         off = [int(w) for _, w in pairs]
         before, after = victim.answers(problem, rounds=2), victim.answers(problem, off, rounds=2)
-        return Guesses(np.array([_change(*both) for both in zip(before, after, strict=True)]), truth)
+        return Guesses(
+            np.array([_change(*both) for both in zip(before, after, strict=True)]), truth, np.arange(len(truth))
+        )
 
 
 def _change(before: Answer, after: Answer) -> float:

@@ -20,4 +20,4 @@ class Names(Attack):
         pairs, truth = balanced_pairs(world, 8 * most if most else PAIRS)
         answers = victim.answers(problem_of(world, [int(u) for u, _ in pairs]))
         named = [("pair", int(u), int(w)) in answer for (u, w), answer in zip(pairs, answers, strict=True)]
-        return Guesses(np.array(named, np.float64), truth)
+        return Guesses(np.array(named, np.float64), truth, np.arange(len(truth)))

@@ -17,9 +17,10 @@ TARGETS, UNKNOWN, SECRETS = 8, 4, 8
 @final
 @dataclass(frozen=True, slots=True)
 class Reconstruction(Attack):
-    """Four pairs at each target are edges or not by a fair coin, all else is known; answers about the target add up.
+    """Of four pairs at each target any may be an edge, all else is known; answers about the target add up.
 
-    The guess for a pair is its probability given all answers: no attack that knows as much does better.
+    Eight of the sixteen graphs that they allow, drawn by chance, are the truth in turn. The guess for a pair is its
+    probability given all answers: no attack that knows as much does better.
     """
 
     answers: int = 1
@@ -42,4 +43,5 @@ class Reconstruction(Attack):
             weight = np.exp(fit - fit.max(axis=1, keepdims=True))
             scores.append((weight @ switches / weight.sum(axis=1, keepdims=True)).ravel())
             truths.append(switches[secrets].ravel())
-        return Guesses(np.concatenate(scores), np.concatenate(truths))
+        group = np.repeat(np.arange(len(scores)), SECRETS * UNKNOWN)
+        return Guesses(np.concatenate(scores), np.concatenate(truths), group)

@@ -8,9 +8,10 @@ from typing import final
 
 import numpy as np
 import torch
+from scipy.special import ndtr
 
 from privcfs.gate.vault import Method
-from privcfs.lab.attacks.attack import Answer, Element, Scores, Victim
+from privcfs.lab.attacks.attack import Answer, Element, Scores, Told, Victim
 from privcfs.lab.audit.attack import Law, distinguish, gaussian_auc
 from privcfs.lab.baselines.baseline import Pairs, Problem
 from privcfs.lab.baselines.cf_gnn_explainer import CFGNNExplainer
@@ -23,6 +24,7 @@ from privcfs.private.graph import PrivateGraph
 from privcfs.public.context import PublicContext
 from privcfs.public.interventions import Intervention
 
+BLIND, CERTAIN = Told(0.5, 0.0), Told(1.0, 1.0)
 BUDGET = "7.2"  # what the compared systems quote
 
 
@@ -50,8 +52,9 @@ class Released(Victim):
             found.append(_named(seen.candidates[_draw(_law(seen, price), rng)]))
         return found
 
-    def told_apart(self, problem: Problem, target: int, other: Pairs) -> float:
-        return distinguish(*self._laws(problem, target, (problem.data.pairs, other), self.epsilon)).auc
+    def told_apart(self, problem: Problem, target: int, other: Pairs) -> Told:
+        found = distinguish(*self._laws(problem, target, (problem.data.pairs, other), self.epsilon))
+        return Told(found.auc, found.advantage)
 
     def likelihoods(
         self, problem: Problem, target: int, graphs: Sequence[Pairs], truths: Sequence[int], answers: int
@@ -89,12 +92,12 @@ class Masks(Victim):
         rng = problem.rng("masks, features off" if switched_off else "masks")
         return [self._noisy(answer, rng) for answer in mask_logits(self.explainer, problem, switched_off)]
 
-    def told_apart(self, problem: Problem, target: int, other: Pairs) -> float:
+    def told_apart(self, problem: Problem, target: int, other: Pairs) -> Told:
         here, there = self._explained(problem, target, (problem.data.pairs, other))
         distance = _distance(here, there)
         if not self.deviation:
-            return 1.0 if distance > 0 else 0.5
-        return float(gaussian_auc(distance, self.deviation))
+            return CERTAIN if distance > 0 else BLIND
+        return Told(float(gaussian_auc(distance, self.deviation)), float(2 * ndtr(distance / (2 * self.deviation)) - 1))
 
     def likelihoods(
         self, problem: Problem, target: int, graphs: Sequence[Pairs], truths: Sequence[int], answers: int
@@ -130,8 +133,8 @@ class NoisyGraph(Victim):
     def answers(self, problem: Problem, switched_off: Sequence[int] = (), rounds: int = 1) -> list[Answer]:  # noqa: ARG002
         return mask_logits(self.explainer, problem.on(randomised(problem)), switched_off)
 
-    def told_apart(self, problem: Problem, target: int, other: Pairs) -> float:  # noqa: ARG002
-        return 1 - WRONG
+    def told_apart(self, problem: Problem, target: int, other: Pairs) -> Told:  # noqa: ARG002
+        return Told(1 - WRONG, 1 - 2 * WRONG)
 
     def likelihoods(
         self,
@@ -169,8 +172,8 @@ class Public(Victim):
             found.append(row | {("class", name, 0): score for name, score in enumerate(scores)})
         return found
 
-    def told_apart(self, problem: Problem, target: int, other: Pairs) -> float:  # noqa: ARG002
-        return 0.5
+    def told_apart(self, problem: Problem, target: int, other: Pairs) -> Told:  # noqa: ARG002
+        return BLIND
 
     def likelihoods(
         self,

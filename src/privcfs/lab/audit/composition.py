@@ -113,7 +113,8 @@ class Composed(Work):
 
     def records(self, world: Simulation, most: int | None) -> Records:
         rows = []
-        for target in POPULATIONS[self.population](world)[: most or TARGETS]:
+        linked = [target for target in POPULATIONS[self.population](world) if len(world.graph.neighbours(target))]
+        for target in linked[: most or TARGETS]:
             rng = np.random.default_rng([world.seed, target, 5])
             graphs = self._worst_pair(world, target, rng)
             near = [target, *world.context(HALF).snapshot.neighbours(target)][:MENU]

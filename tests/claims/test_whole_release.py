@@ -75,12 +75,15 @@ def test_the_check_rejects_a_filtered_support_and_a_private_order() -> None:
     assert not rejected(lambda _: SMALL)
 
 
-def test_small_graphs_alone_do_not_convict_half_the_sensitivity() -> None:
-    """Why hostile scores are needed: the paper's own check passes a mechanism that is not private."""
-    world = random_world(0)
-    setting = Setting(world.context, 0, lambda _: SMALL, Gated(), Overconfident(), Fraction(1))
-    found = worst(compare(setting, world.pairs, other) for other in edge_neighbours(world.pairs, NODES))
-    assert found.ratio < np.exp(2)
+def test_random_graphs_alone_do_not_always_convict_half_the_sensitivity() -> None:
+    """Why hostile scores are needed: on most random graphs a mechanism that is not private stays within the bound."""
+    convicted = 0
+    for seed in range(6):
+        world = random_world(seed)
+        setting = Setting(world.context, 0, lambda _: SMALL, Gated(), Overconfident(), Fraction(1))
+        found = worst(compare(setting, world.pairs, other) for other in edge_neighbours(world.pairs, NODES))
+        convicted += found.ratio > np.exp(1)
+    assert 0 < convicted < 6
 
 
 @pytest.mark.parametrize(("printed", "expected"), [(Fraction(1), 0.972), (None, 0.970)], ids=["as printed", "ours"])

@@ -8,7 +8,7 @@ import pytest
 from privcfs import Method
 from privcfs.lab.audit.attack import distinguish
 from privcfs.lab.audit.composition import Composed, Question, accounted, plans, play
-from privcfs.lab.audit.hostile import HALF_AGAINST_HALF, TARGET
+from privcfs.lab.audit.hostile import HALF_AGAINST_HALF
 from privcfs.lab.audit.twins import Overconfident
 from privcfs.lab.inspection import inspect
 from privcfs.lab.simulate import Simulation
@@ -18,7 +18,7 @@ RULE = HALF_AGAINST_HALF.rule
 
 def hostile(epsilon: str, method: Method) -> Question:
     world = HALF_AGAINST_HALF
-    found = [inspect(world.graph(*missing), world.context, TARGET, method) for missing in ((), (world.secret,))]
+    found = [inspect(world.graph(*missing), world.context, world.target, method) for missing in ((), (world.secret,))]
     return Question.of(*(one.probabilities(epsilon) for one in found))
 
 
@@ -55,14 +55,16 @@ def test_the_analyst_prefers_the_better_question() -> None:
 def test_a_vaults_real_answers_tell_as_much_as_the_laws_say() -> None:
     """Ten paid answers on each of two graphs, many times over: the same advantage as the simulated analyst."""
     world, question, rounds = HALF_AGAINST_HALF, hostile("1", Method(RULE)), 120
-    up = {world.rule.propose(world.context, TARGET)[position] for position in range(1, 1 + world.up)}
-    down = {world.rule.propose(world.context, TARGET)[position] for position in range(1 + world.up, 1 + world.leaves)}
+    up = {world.rule.propose(world.context, world.target)[position] for position in range(1, 1 + world.up)}
+    down = {
+        world.rule.propose(world.context, world.target)[position] for position in range(1 + world.up, 1 + world.leaves)
+    }
     rates = []
     for missing in ((), (world.secret,)):
         vault = world.vault(*missing, build=lambda _: Method(RULE))
         said = 0.0
         for _ in range(rounds):
-            drawn = [vault.release(TARGET, "1").intervention for _ in range(10)]
+            drawn = [vault.release(world.target, "1").intervention for _ in range(10)]
             lead = sum(one in up for one in drawn) - sum(one in down for one in drawn)
             said += (lead > 0) + (lead == 0) / 2
         assert vault.balance().spent == 10 * rounds

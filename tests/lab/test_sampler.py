@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from privcfs.gate.mechanisms import MECHANISMS
+from privcfs.gate.mechanisms.permute_and_flip import PermuteAndFlip
+from privcfs.gate.randomness import Randomness
 from privcfs.lab.audit.sampler import TOLERANCE, Scripted, deviation, drawn_law
 from privcfs.lab.audit.twins import Float32, MeasuredSubset
 from privcfs.private.utilities.gated import Gated
@@ -14,7 +16,7 @@ from privcfs.public.candidates.candidates import Caps
 from privcfs.public.grid import Grid
 
 SHORT = Grid(10, (0, 2, 7, 9, 10), 10)
-SCORES = Scores(np.array([0, 10, 0, 2, 9, 7, 7, 0, 0, 2]), SHORT)
+SCORES = Scores(np.array([0, 10, 2, 9, 7, 0]), SHORT)
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(8), Fraction(64)], ids=str)
@@ -36,6 +38,18 @@ def test_a_float32_sampler_is_caught_and_its_rare_candidates_become_impossible()
 def test_the_check_reads_the_draw_and_not_the_formula() -> None:
     """A sampler that is exact and not private passes here: other checks are named for it."""
     assert deviation(MeasuredSubset(), SCORES, Fraction(4)) <= TOLERANCE
+
+
+class Partial(PermuteAndFlip):  # type: ignore[misc]
+    """Tosses the right coins and prefers the last head."""
+
+    def draw(self, scores: Scores, epsilon: Fraction, randomness: Randomness) -> int:
+        first = super().draw(scores, epsilon, randomness)
+        return first if randomness.integer(7) < 50 else int(scores.unseal().argmax())
+
+
+def test_an_uneven_choice_among_heads_is_caught() -> None:
+    assert deviation(Partial(), SCORES, Fraction(1)) > 0.1
 
 
 def test_a_scripted_number_is_played_and_counted() -> None:

@@ -11,7 +11,7 @@ from privcfs import Method
 from privcfs.gate.mechanisms import MECHANISMS
 from privcfs.gate.mechanisms.exponential import Exponential
 from privcfs.lab.audit.attack import Law, distinguish
-from privcfs.lab.audit.hostile import HALF_AGAINST_HALF, ONE_AGAINST_MANY, TARGET, HostileWorld
+from privcfs.lab.audit.hostile import HALF_AGAINST_HALF, ONE_AGAINST_MANY, HostileWorld
 from privcfs.lab.audit.twins import Overconfident
 from privcfs.lab.audit.worst_case import Climbed, exhaustive, list_ceiling, score_ends
 from privcfs.lab.inspection import inspect
@@ -23,7 +23,7 @@ from privcfs.private.utilities.utility import Scores
 
 def laws(world: HostileWorld, method: Method, epsilon: str) -> list[Law]:
     return [
-        inspect(world.graph(*missing), world.context, TARGET, method).probabilities(epsilon)
+        inspect(world.graph(*missing), world.context, world.target, method).probabilities(epsilon)
         for missing in ((), (world.secret,))
     ]
 
@@ -31,7 +31,7 @@ def laws(world: HostileWorld, method: Method, epsilon: str) -> list[Law]:
 def test_one_edge_moves_every_score_by_the_whole_range() -> None:
     for world in (ONE_AGAINST_MANY, HALF_AGAINST_HALF):
         here, there = (
-            inspect(world.graph(*missing), world.context, TARGET, Method(world.rule)).utilities
+            inspect(world.graph(*missing), world.context, world.target, Method(world.rule)).utilities
             for missing in ((), (world.secret,))
         )
         moved = np.abs(here - there)
@@ -61,8 +61,10 @@ def test_half_against_half_comes_close_to_the_ceiling_of_any_attack() -> None:
 def test_every_graph_on_five_nodes_stays_within_the_lists_ceiling(utility: str) -> None:
     world = HostileWorld(1, 1)
     method = Method(world.rule, UTILITIES[utility])
-    found = exhaustive(world.context, TARGET, method, "4")
-    ceiling = list_ceiling(world.rule.propose(world.context, TARGET), method.utility, method.mechanism, Fraction(4))
+    found = exhaustive(world.context, world.target, method, "4")
+    ceiling = list_ceiling(
+        world.rule.propose(world.context, world.target), method.utility, method.mechanism, Fraction(4)
+    )
     assert found["edge"] <= found["node"] <= found["any graph"] <= ceiling + 1e-9 <= 4 + 1e-9
     assert found["edge"] > 1
 
@@ -70,17 +72,17 @@ def test_every_graph_on_five_nodes_stays_within_the_lists_ceiling(utility: str) 
 def test_exhaustion_convicts_an_overconfident_mechanism() -> None:
     world = HostileWorld(1, 1)
     loud = Method(world.rule, mechanism=Overconfident(8))
-    assert exhaustive(world.context, TARGET, loud, "1")["edge"] > 1
+    assert exhaustive(world.context, world.target, loud, "1")["edge"] > 1
 
 
 @pytest.mark.parametrize("utility", UTILITIES)
 def test_scores_of_every_graph_lie_between_their_ends(utility: str) -> None:
     world = HostileWorld(1, 1)
-    candidates = world.rule.propose(world.context, TARGET)
+    candidates = world.rule.propose(world.context, world.target)
     low, high = score_ends(candidates, UTILITIES[utility])
     for missing in product(*([(), (node,)] for node in range(1, 5))):
         gone = [node for part in missing for node in part]
-        scores = inspect(world.graph(*gone), world.context, TARGET, Method(world.rule, UTILITIES[utility])).scores
+        scores = inspect(world.graph(*gone), world.context, world.target, Method(world.rule, UTILITIES[utility])).scores
         assert (low <= scores.unseal()).all()
         assert (scores.unseal() <= high).all()
     failed = UTILITIES[utility].failed(candidates).unseal()
@@ -91,7 +93,7 @@ def test_scores_of_every_graph_lie_between_their_ends(utility: str) -> None:
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_no_scores_within_the_ends_pass_the_ceiling(mechanism: str) -> None:
     world = HostileWorld(2, 3)
-    candidates, rng = world.rule.propose(world.context, TARGET), np.random.default_rng(0)
+    candidates, rng = world.rule.propose(world.context, world.target), np.random.default_rng(0)
     low, high = score_ends(candidates, Gated())
     grid, drawn = Gated().grid(candidates.caps), MECHANISMS[mechanism]
     ceiling = list_ceiling(candidates, Gated(), drawn, Fraction(4))

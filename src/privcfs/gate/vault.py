@@ -13,6 +13,7 @@ import hashlib
 import os
 import secrets
 import warnings
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from threading import RLock
 from time import monotonic, sleep
@@ -43,7 +44,9 @@ OWNER = "owner"
 MOST_LEVELS = 20_000
 EVALUATION_SHARE = 0.8  # of a public answering time
 SILENCE = RLock()  # the filter of warnings belongs to the whole process; a fork waits, or its child would wait forever
-os.register_at_fork(before=SILENCE.acquire, after_in_parent=SILENCE.release, after_in_child=SILENCE.release)
+ANSWERING = RLock()  # with a public answering time one answer follows another: waiting for it takes public time too
+for lock in (SILENCE, ANSWERING):  # the last registered is taken first, as in a release
+    os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
 
 
 @final
@@ -79,7 +82,8 @@ class Vault:
     ) -> None:
         """`ledger` is a URL, with `limit` where it may have to be made, or an open ledger, which has its own.
 
-        With `answer_seconds` every new answer takes that long; an evaluation that needs more counts as failed.
+        With `answer_seconds` every new answer takes that long, one after another in a process; an evaluation that needs
+        more counts as failed.
         """
         _refuse_mismatch(graph, context, simulation)
         self._answer_seconds = None if answer_seconds is None else _seconds(answer_seconds, "answer_seconds")
@@ -103,18 +107,19 @@ class Vault:
 
         The same analyst and request id return the same release and pay once, also after a crash.
         """
-        asked = monotonic()
         request = self._request(target, epsilon, analyst, request_id)
         candidates = self._method.candidates.propose(self._context, request.target)
         fallback = self._method.utility.failed(candidates)
-        stored = self._ledger.charge(request)
-        if stored is None:
-            scores = self._score(candidates, fallback, asked)
-            drawn = self._method.mechanism.draw(scores, request.epsilon, self._randomness)
-            release = self._certify(request, candidates, drawn)
-            if self._answer_seconds is not None:
-                sleep(max(asked + self._answer_seconds - monotonic(), 0))
-            stored = self._ledger.finish(request, release.to_json())
+        with nullcontext() if self._answer_seconds is None else ANSWERING:
+            started = monotonic()
+            stored = self._ledger.charge(request)
+            if stored is None:
+                scores = self._score(candidates, fallback, started)
+                drawn = self._method.mechanism.draw(scores, request.epsilon, self._randomness)
+                release = self._certify(request, candidates, drawn)
+                if self._answer_seconds is not None:
+                    sleep(max(started + self._answer_seconds - monotonic(), 0))
+                stored = self._ledger.finish(request, release.to_json())
         return Release.from_json(stored)
 
     def propose(self, target: int | str) -> Candidates:
@@ -161,12 +166,13 @@ class Vault:
             adjacency=ADJACENCY,
         )
 
-    def _score(self, candidates: Candidates, fallback: Scores, asked: float) -> Scores:
+    def _score(self, candidates: Candidates, fallback: Scores, started: float) -> Scores:
         """Sealed scores. A failed evaluation gets the public ones: a visible failure or warning would be a release."""
         try:
             with SILENCE, np.errstate(all="ignore"), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                deadline = Deadline(self._time_to_evaluate(asked))
+                deadline = Deadline(self._time_to_evaluate(started))
+                deadline.check()
                 outcomes = evaluate(self._graph, self._context, candidates, deadline)
                 scores = self._method.utility.score(outcomes)
                 deadline.check()
@@ -175,11 +181,11 @@ class Vault:
             self._failures.append(f"target {candidates.target}: {type(error).__name__}: {error}")
             return fallback
 
-    def _time_to_evaluate(self, asked: float) -> float:
+    def _time_to_evaluate(self, started: float) -> float:
         """What the method allows, and what leaves time for the draw before a public answering time."""
         if self._answer_seconds is None:
             return self._method.evaluation_seconds
-        left = asked + EVALUATION_SHARE * self._answer_seconds - monotonic()
+        left = started + EVALUATION_SHARE * self._answer_seconds - monotonic()
         return min(self._method.evaluation_seconds, left)
 
     def _certify(self, request: Request, candidates: Candidates, drawn: int) -> Release:

@@ -7,20 +7,22 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from typing import final
 
-from privcfs.errors import BudgetExhausted, PrivcfsError
+from privcfs.errors import BudgetExhausted, PrivcfsError, RequestConflict
 from privcfs.gate.accounting import Limit
 from privcfs.gate.ledger.ledger import Ledger
 from privcfs.gate.vault import Method, Vault
-from privcfs.lab.audit.hostile import ONE_AGAINST_MANY, TARGET
+from privcfs.lab.audit.hostile import ONE_AGAINST_MANY
 from privcfs.private.outcomes.outcomes import Outcomes
 from privcfs.private.utilities.gated import Gated
 from privcfs.private.utilities.utility import Scores, Utility
 from privcfs.public.candidates.candidates import Candidates, Caps
 from privcfs.public.grid import Grid
 
-LIMIT = Limit.of("4")
+LIMIT = Limit.of("5", "3")
+ANNA, BORIS = "Anna", "Boris"
 RETRIES = 12
 RESTARTS = 20
 Request = Callable[[Vault], object]
@@ -54,7 +56,7 @@ class Crash(BaseException):
 
 
 def replay(open_ledger: Callable[[Limit], Ledger]) -> list[str]:
-    """Asks, asks again, crashes, recovers and overspends through a vault; returns every rule that was broken."""
+    """Asks, asks again, crashes, overspends and recovers through a vault; returns every rule that was broken."""
     ledger, world = open_ledger(LIMIT), ONE_AGAINST_MANY
     reads: list[Fraction] = []
     dying = [False]
@@ -65,70 +67,87 @@ def replay(open_ledger: Callable[[Limit], Ledger]) -> list[str]:
             raise Crash
 
     vault = Vault(world.graph(), world.context, ledger=ledger, method=Method(world.rule, Watched(on_read)))
+    broken: list[str] = []
+
+    def expect(rule: str, holds: bool) -> None:
+        if not holds:
+            broken.append(rule)
+
+    def refused(error: type[PrivcfsError], price: str, request_id: str, analyst: str = ANNA) -> bool:
+        before = len(reads), vault.balance()
+        try:
+            vault.release(world.target, price, request_id=request_id, analyst=analyst)
+        except error:
+            return (len(reads), vault.balance()) == before
+        return False
+
+    ask = partial(vault.release, world.target, "1", analyst=ANNA)
     reads.clear()  # the rehearsal reads the public snapshot
-    broken = []
-    answer = vault.release(TARGET, "1", request_id="one")
-    if reads != [1]:
-        broken.append("the price was not paid when the graph was read")
-    if any(vault.release(TARGET, "1", request_id="one") != answer for _ in range(RETRIES)) or len(reads) != 1:
-        broken.append("a retry was drawn again")
-    if vault.balance().spent != 1:
-        broken.append("a retry changed what is spent")
-    dying[0] = True
-    with suppress(Crash):
-        vault.release(TARGET, "1", request_id="two")
-    dying[0] = False
-    if vault.balance().spent != 2:
-        broken.append("a crash gave the price back")
-    vault.release(TARGET, "1", request_id="two")
-    if vault.balance().spent != 2:
-        broken.append("recovery from a crash did not cost exactly one price")
-    vault.release(TARGET, "2", request_id="three")
-    count = len(reads)
     try:
-        vault.release(TARGET, "0.5", request_id="four")
-        broken.append("the limit was passed")
-    except BudgetExhausted:
-        pass
-    if len(reads) != count or vault.balance().spent != LIMIT.total:
-        broken.append("a refusal read the graph or changed what is spent")
+        answer = ask(request_id="one")
+        expect("the price is paid when the graph is read", reads == [1])
+        same = all(ask(request_id="one") == answer for _ in range(RETRIES))
+        expect("a retry is answered from the books", same and len(reads) == 1)
+        expect("a retry costs nothing", vault.balance().spent == 1)
+        expect("one id is for one question", refused(RequestConflict, "0.5", "one"))
+        dying[0] = True
+        with suppress(Crash):
+            ask(request_id="two")
+        dying[0] = False
+        expect("a crash gives nothing back", vault.balance().spent == 2)
+        expect("an unfinished price counts against the analyst's limit", refused(BudgetExhausted, "1.5", "three"))
+        vault.release(world.target, "2", request_id="one", analyst=BORIS)
+        expect("ids belong to their analyst", vault.balance(BORIS).spent == 2)
+        expect("an unfinished price counts against the total limit", refused(BudgetExhausted, "1.5", "two", BORIS))
+        ask(request_id="two")
+        expect("recovery from a crash costs nothing more", vault.balance().spent == 4)
+        ask(request_id="three")
+        expect("the analyst's limit is kept", refused(BudgetExhausted, "0.000000001", "four"))
+        expect("the sum is exact", vault.balance().spent == 5)
+    except PrivcfsError as error:
+        broken.append(f"every allowed request is answered ({type(error).__name__})")
     return broken
 
 
-def repeats(restart: Callable[[], Vault]) -> bool:
+def repeats(restart: Callable[[], Vault], target: int) -> bool:
     """Whether two fresh vaults on the same graph answer the same twenty questions alike: a seed shows."""
-    runs = [[vault.release(TARGET, "1").intervention for _ in range(RESTARTS)] for vault in (restart(), restart())]
+    runs = [[vault.release(target, "1").intervention for _ in range(RESTARTS)] for vault in (restart(), restart())]
     return runs[0] == runs[1]
 
 
-REQUESTS: dict[str, Request] = {
-    "the free list": lambda vault: vault.propose(TARGET),
-    "the digest": lambda vault: vault.digest,
-    "a release, without its draw": lambda vault: replace(
-        vault.release(TARGET, "1", request_id="r"), intervention=next(iter(vault.propose(TARGET)))
-    ),
-    "the same id for something else": lambda vault: vault.release(TARGET, "2", request_id="r"),
-    "an unknown node": lambda vault: vault.release(10**6, "1"),
-    "an unknown name": lambda vault: vault.release("nobody", "1"),
-    "no price": lambda vault: vault.release(TARGET, "0"),
-    "a price that is no number": lambda vault: vault.release(TARGET, "nan"),
-    "a price above all limits": lambda vault: vault.release(TARGET, "64"),
-    "no analyst": lambda vault: vault.release(TARGET, "1", analyst=""),
-    "the balance": lambda vault: vault.balance(),
-}
+OPENING, RELEASE = "opening the vault", "a release, without its draw"
 
 
-def differences(first: Callable[[], Vault], second: Callable[[], Vault]) -> list[str]:
+def requests(target: int) -> dict[str, Request]:
+    """What anyone may ask; every one of them has an answer that must not depend on an edge."""
+    return {
+        "the free list": lambda vault: vault.propose(target),
+        "the digest": lambda vault: vault.digest,
+        RELEASE: lambda vault: replace(
+            vault.release(target, "1", request_id="r"), intervention=next(iter(vault.propose(target)))
+        ),
+        "the same id for something else": lambda vault: vault.release(target, "2", request_id="r"),
+        "an unknown node": lambda vault: vault.release(10**6, "1"),
+        "an unknown name": lambda vault: vault.release("nobody", "1"),
+        "no price": lambda vault: vault.release(target, "0"),
+        "a price that is no number": lambda vault: vault.release(target, "nan"),
+        "a price above all limits": lambda vault: vault.release(target, "64"),
+        "no analyst": lambda vault: vault.release(target, "1", analyst=""),
+        "the balance": lambda vault: vault.balance(),
+    }
+
+
+def differences(first: Callable[[], Vault], second: Callable[[], Vault], target: int) -> list[str]:
     """What an analyst sees of two private graphs beside the draw: every request that is answered differently."""
-    one, other = _answers(first), _answers(second)
-    return [name for name in one if one[name] != other.get(name)]
+    one, other = _answers(first, target), _answers(second, target)
+    return [name for name in one if one[name] != other[name]]
 
 
-def _answers(open_vault: Callable[[], Vault]) -> dict[str, str]:
+def _answers(open_vault: Callable[[], Vault], target: int) -> dict[str, str]:
     opened: list[Vault] = []
-    answers = {"opening the vault": _seen(lambda: opened.append(open_vault()))}
-    for name, request in REQUESTS.items():
-        answers[name] = _seen(lambda request=request: request(opened[0])) if opened else ""  # type: ignore[misc]
+    answers = {OPENING: _seen(lambda: opened.append(open_vault()))}
+    for name, request in requests(target).items():
+        answers[name] = _seen(partial(request, opened[0])) if opened else ""
     return answers
 
 

@@ -15,6 +15,7 @@ class Depth:
     graphs: int  # random small graphs of the exact checks
     models: int  # random models whose every graph on five nodes is compared
     draws: int  # questions to each vault of the black-box audit
+    most_draws: int  # a broken twin whose conviction by black box takes more is left to its other checker
     repeats: int  # trials of each broken twin
     claims: tuple[str, ...]  # prices at which shipped mechanisms are audited
     answers: int  # timed answers of each vault
@@ -27,12 +28,22 @@ QUICK = Depth(
     name="quick",
     graphs=4,
     models=1,
-    draws=120,
+    draws=400,
+    most_draws=1600,
     repeats=1,
-    claims=("4",),
-    answers=32,
+    claims=("1",),
+    answers=40,
     data=NAMES[:1],
     seeds=(0,),
     targets=1,
 )
-FULL = Depth("full", graphs=40, models=10, draws=10_000, repeats=60, claims=("1", "4"), answers=500)
+FULL = Depth(
+    name="full",
+    graphs=40,
+    models=10,
+    draws=10_000,
+    most_draws=10_000,
+    repeats=60,
+    claims=("1", "4"),
+    answers=1000,
+)

@@ -25,14 +25,16 @@ from privcfs.public.candidates.pairs import OneHop
 from privcfs.public.candidates.product import Product
 from privcfs.public.context import PublicContext
 
-TARGET = 0
 Build = Callable[[PrivateGraph], Method]
 
 
 @final
 @dataclass(frozen=True)
 class HostileWorld:
-    """`up` leaves flip when deleted from the graph with the secret edge, `down` leaves from the one without."""
+    """`up` leaves flip when deleted from the graph with the secret edge, `down` leaves from the one without.
+
+    Leaves are numbered from 0, then come the anchor, the secret leaf and the target.
+    """
 
     up: int = 1
     down: int = 20
@@ -43,6 +45,16 @@ class HostileWorld:
         return self.up + self.down
 
     @property
+    def secret(self) -> int:
+        """The node at the other end of the secret edge."""
+        return self.leaves + 1
+
+    @property
+    def target(self) -> int:
+        """The node that is explained."""
+        return self.leaves + 2
+
+    @property
     def rule(self) -> Product:
         """Delete one leaf, or nothing."""
         return Product(pairs=OneHop(self.leaves), most_pairs=1, most_features=0)
@@ -50,23 +62,18 @@ class HostileWorld:
     @cached_property
     def context(self) -> PublicContext:
         """Public: every pull, the model, and the pairs with the leaves."""
-        pulls = np.array([0, *[2] * self.up, *[-2] * self.down, 2 * (self.down - self.up) - 1, 2], np.float32)
+        pulls = np.array([*[2] * self.up, *[-2] * self.down, 2 * (self.down - self.up) - 1, 2, 0], np.float32)
         features = np.column_stack([np.maximum(pulls, 0), np.maximum(-pulls, 0)])
         model = GCN(np.eye(2, dtype=np.float32), np.eye(2, dtype=np.float32))
-        return PublicContext(features, [(TARGET, leaf) for leaf in range(1, self.leaves + 1)], model)
-
-    @property
-    def secret(self) -> int:
-        """The node at the other end of the secret edge."""
-        return self.leaves + 2
+        return PublicContext(features, [(leaf, self.target) for leaf in range(self.leaves)], model)
 
     def pairs(self, *missing: int) -> Pairs:
         """The private graph: the target's edges, but for those to `missing` nodes."""
-        return np.array([(TARGET, other) for other in range(1, self.secret + 1) if other not in missing], np.int64)
+        return np.array([(other, self.target) for other in range(self.target) if other not in missing], np.int64)
 
     def graph(self, *missing: int) -> PrivateGraph:
         """A fresh copy of it."""
-        return PrivateGraph.from_edges(self.pairs(*missing), number_of_nodes=self.secret + 1)
+        return PrivateGraph.from_edges(self.pairs(*missing), number_of_nodes=self.target + 1)
 
     def vault(self, *missing: int, build: Build, limit: Limit = PLENTY) -> Vault:
         """A vault for it; `build` makes the method, and may peek."""

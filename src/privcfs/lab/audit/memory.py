@@ -18,7 +18,7 @@ class MemoryLedger(Ledger):
         self._id, self._limit = secrets.token_hex(16), limit
         self._paid: dict[tuple[str, str], Request] = {}
         self._answers: dict[tuple[str, str], str] = {}
-        self._spent: dict[str, Fraction] = {}
+        self._sums: dict[str, Fraction] = {}
 
     @property
     def graph_id(self) -> str:
@@ -31,10 +31,9 @@ class MemoryLedger(Ledger):
     def charge(self, request: Request) -> str | None:
         key = request.analyst, request.request_id
         if key not in self._paid:
-            mine = self._spent.get(request.analyst, Fraction(0))
-            self._limit.check(request.epsilon, sum(self._spent.values(), Fraction(0)), mine)
+            self._limit.check(request.epsilon, self.spent(), self.spent(request.analyst))
             self._paid[key] = request
-            self._spent[request.analyst] = mine + request.epsilon
+            self._sums[request.analyst] = self._sums.get(request.analyst, Fraction(0)) + request.epsilon
         elif self._paid[key] != request:
             raise RequestConflict(f"request_id {request.request_id!r} was used for something else; choose another.")
         return self._answers.get(key)
@@ -43,11 +42,22 @@ class MemoryLedger(Ledger):
         return self._answers.setdefault((request.analyst, request.request_id), release)
 
     def balance(self, analyst: str | None = None) -> Balance:
-        mine = {key: request for key, request in self._paid.items() if analyst in (None, key[0])}
-        spent = sum((request.epsilon for request in mine.values()), Fraction(0))
-        held = sum((request.epsilon for key, request in mine.items() if key not in self._answers), Fraction(0))
+        mine = [key for key in self._paid if analyst in (None, key[0])]
         limit = self._limit.total if analyst is None else self._limit.per_analyst
-        return Balance(limit, spent, held, sum(key in self._answers for key in mine))
+        return Balance(limit, self.spent(analyst), self.held(analyst), len(mine))
+
+    def spent(self, analyst: str | None = None) -> Fraction:
+        """What counts against a limit."""
+        return sum(self._sums.values(), Fraction(0)) if analyst is None else self._sums.get(analyst, Fraction(0))
+
+    def held(self, analyst: str | None = None) -> Fraction:
+        """The part of it that has no answer yet."""
+        waiting = [
+            request.epsilon
+            for key, request in self._paid.items()
+            if key not in self._answers and analyst in (None, key[0])
+        ]
+        return sum(waiting, Fraction(0))
 
     def change_limit(self, limit: Limit) -> None:
         self._limit = limit

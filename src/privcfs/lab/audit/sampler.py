@@ -6,6 +6,7 @@ for each answer, and with it the probability, is a whole-number fact.
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from itertools import combinations
 from typing import final
 
 import numpy as np
@@ -25,8 +26,10 @@ TAIL = np.uint64(2**64 - 1)  # a word that is no head
 class Scripted(Randomness):
     """Plays given numbers: by how many bits are asked for, otherwise `other`, -1 being the largest."""
 
-    def __init__(self, other: int, numbers: Mapping[int, int] | None = None, heads: tuple[int, int] = (0, 0)) -> None:
-        self._other, self._numbers, self._heads = other, numbers or {}, heads
+    def __init__(
+        self, other: int, numbers: Mapping[int, int] | None = None, words: Mapping[int, int] | None = None
+    ) -> None:
+        self._other, self._numbers, self._words = other, numbers or {}, words or {}
         self.asked: list[int] = []
 
     def integer(self, bits: int) -> int:
@@ -34,16 +37,17 @@ class Scripted(Randomness):
         return self._numbers.get(bits, self._other) % (1 << bits)
 
     def words(self, count: int) -> NDArray[np.uint64]:
-        """Tails, but for the word at one position."""
+        """Tails, but for the words at given positions."""
         words: NDArray[np.uint64] = np.full(count, TAIL)
-        words[self._heads[0]] = self._heads[1]
+        for position, word in self._words.items():
+            words[position] = word
         return words
 
 
 def deviation(mechanism: Mechanism, scores: Scores, epsilon: Fraction) -> Fraction:
     """How far, relatively, real probabilities are from those that the mechanism states."""
     if isinstance(mechanism, PermuteAndFlip):
-        return _coin_deviation(mechanism, scores, epsilon)
+        return max(_coin_deviation(mechanism, scores, epsilon), _choice_deviation(mechanism, scores, epsilon))
     stated = mechanism.exact_probabilities(scores, epsilon)
     return max(abs(real / law - 1) for real, law in zip(drawn_law(mechanism, scores, epsilon), stated, strict=True))
 
@@ -57,13 +61,21 @@ def drawn_law(mechanism: Mechanism, scores: Scores, epsilon: Fraction) -> list[F
     probe = Scripted(0)
     mechanism.draw(scores, epsilon, probe)
     (bits,) = probe.asked
-    counts, start = [0] * len(scores.unseal()), 0
+    shares = _shares(drawn, bits)
+    return [shares.get(position, Fraction(0)) for position in range(len(scores.unseal()))]
+
+
+def _shares(drawn: Callable[[int], int], bits: int) -> dict[int, Fraction]:
+    """The share of all numbers that lead to each answer; an answer's numbers are taken to follow one another."""
+    shares: dict[int, Fraction] = {}
+    start = 0
     while start < 1 << bits:
         here = drawn(start)
         end = _border(lambda number, here=here: drawn(number) == here, start, 1 << bits)  # type: ignore[misc]
-        counts[here] += end - start
+        assert all(drawn(start + (end - 1 - start) * step // 7) == here for step in range(8))
+        shares[here] = shares.get(here, Fraction(0)) + Fraction(end - start, 1 << bits)
         start = end
-    return [Fraction(count, 1 << bits) for count in counts]
+    return shares
 
 
 def _coin_deviation(mechanism: PermuteAndFlip, scores: Scores, epsilon: Fraction) -> Fraction:
@@ -78,12 +90,39 @@ def _coin_deviation(mechanism: PermuteAndFlip, scores: Scores, epsilon: Fraction
     return worst
 
 
+def _choice_deviation(mechanism: Mechanism, scores: Scores, epsilon: Fraction) -> Fraction:
+    """The choice among the heads, for every set of heads: each must have the same share."""
+    values = scores.unseal()
+    others = np.flatnonzero(values < values.max()).tolist()
+    worst = Fraction(0)
+    for count in range(len(others) + 1):
+        for heads in combinations(others, count):
+            law = _choice_law(mechanism, scores, epsilon, dict.fromkeys(heads, 0))
+            even = Fraction(1, len(law))
+            tops = int((values == values.max()).sum())
+            worst = max([worst, Fraction(abs(len(law) - count - tops)), *(abs(one / even - 1) for one in law.values())])
+    return worst
+
+
+def _choice_law(
+    mechanism: Mechanism, scores: Scores, epsilon: Fraction, words: Mapping[int, int]
+) -> dict[int, Fraction]:
+    """How the last number that is asked for decides among given heads."""
+
+    def drawn(number: int) -> int:
+        return mechanism.draw(scores, epsilon, Scripted(number, words=words))
+
+    probe = Scripted(0, words=words)
+    mechanism.draw(scores, epsilon, probe)
+    return _shares(drawn, probe.asked[-1])
+
+
 def _coin(mechanism: Mechanism, scores: Scores, epsilon: Fraction, position: int, bits: int) -> Fraction:
     """Whether the coin shows heads is read off the choice between it and the best candidate, both ways."""
     tie = bits - WORD_BITS
 
     def heads(word: int, rest: int) -> bool:
-        scripts = (Scripted(choice, {tie: rest}, (position, word)) for choice in (0, -1))
+        scripts = (Scripted(choice, {tie: rest}, {position: word}) for choice in (0, -1))
         return position in {mechanism.draw(scores, epsilon, script) for script in scripts}
 
     lead = _border(lambda word: heads(word, 0), 0, 1 << WORD_BITS) - 1

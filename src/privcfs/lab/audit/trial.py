@@ -4,20 +4,23 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import final
 
 import numpy as np
 
 from privcfs.gate.accounting import Limit
+from privcfs.gate.ledger.sqlite import SqliteLedger
 from privcfs.gate.mechanisms import MECHANISMS
 from privcfs.gate.mechanisms.mechanism import Mechanism
 from privcfs.gate.vault import Method, Vault
 from privcfs.lab.audit import conduct, twins
 from privcfs.lab.audit.attack import distinguish
-from privcfs.lab.audit.blackbox import Bound, audit, clopper_pearson, question
+from privcfs.lab.audit.blackbox import Bound, audit, clopper_pearson, most_provable, question
 from privcfs.lab.audit.checks import below_bound, hostile_ratio
 from privcfs.lab.audit.depth import Depth
-from privcfs.lab.audit.hostile import HALF_AGAINST_HALF, ONE_AGAINST_MANY, TARGET, Build, HostileWorld
+from privcfs.lab.audit.hostile import HALF_AGAINST_HALF, ONE_AGAINST_MANY, Build, HostileWorld
 from privcfs.lab.audit.memory import MemoryLedger
 from privcfs.lab.audit.sampler import TOLERANCE, deviation
 from privcfs.lab.inspection import inspect
@@ -29,10 +32,11 @@ from privcfs.public.grid import Grid
 FOUR = Fraction(4)
 WORLDS = {"one against many": ONE_AGAINST_MANY, "half against half": HALF_AGAINST_HALF}
 SHORT = Grid(10, (0, 2, 7, 9, 10), 10)
-LEAF = 1  # the leaf whose edge some twins look at
+FIRST, LAST = 0, ONE_AGAINST_MANY.leaves - 1  # leaves whose edge some twins look at
 Graphs = tuple[tuple[int, ...], tuple[int, ...]]
 Check = Callable[[], tuple[bool, str, bool]]  # the twin is rejected, what was seen, the honest part passes
 POWER = 0.95
+DRAW_ALONE = "half the sensitivity in the draw alone"
 TEN = Limit.of("10")
 
 
@@ -48,6 +52,14 @@ class Acquittal:
     bound: Bound
     truth: float  # the exact logarithm of the largest ratio between these two graphs
 
+    @property
+    def within(self) -> bool | None:
+        """Whether the claim stands; none where so few draws could not have refuted it."""
+        claim = float(self.claim)
+        if self.truth > claim + 1e-9 or self.bound.convicts(claim):
+            return False
+        return True if most_provable(2 * self.bound.draws) > 2 * claim else None
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -60,13 +72,19 @@ class Conviction:
     convicted: int
     seen: str
     honest_passes: bool
+    certain: bool = False  # the checker leaves nothing to chance
 
     @property
     def power(self) -> float:
-        """A lower 95 % limit on the probability of conviction; 1 where nothing is left to chance."""
-        if self.tried == 1:
+        """A lower 95 % limit on the probability of conviction."""
+        if self.certain:
             return float(self.convicted)
         return float(clopper_pearson(np.array([self.convicted]), self.tried, 1 - POWER)[0][0])
+
+    @property
+    def within(self) -> bool:
+        """Convicted in as many trials as the asked power says, and the honest part is not."""
+        return self.convicted >= POWER * self.tried and self.honest_passes
 
 
 def acquittals(depth: Depth, say: Callable[[str], None]) -> Iterator[Acquittal]:
@@ -79,13 +97,17 @@ def acquittals(depth: Depth, say: Callable[[str], None]) -> Iterator[Acquittal]:
                     method = Method(world.rule, part, mechanism)
                     bound = _audit(world, _secret(world), partial(_always, method), claim, depth.draws)
                     graphs_ = (world.graph(*missing) for missing in _secret(world))
-                    laws = [inspect(graph, world.context, TARGET, method).probabilities(claim) for graph in graphs_]
+                    laws = [
+                        inspect(graph, world.context, world.target, method).probabilities(claim) for graph in graphs_
+                    ]
                     yield Acquittal(name, utility, graphs, claim, bound, float(np.log(distinguish(*laws).ratio)))
 
 
 def convictions(depth: Depth, say: Callable[[str], None]) -> Iterator[Conviction]:
     """Every broken twin, and the honest part beside it."""
     for twin, (claim, draws, graphs, build) in _black_box_twins(ONE_AGAINST_MANY).items():
+        if draws > depth.most_draws:
+            continue
         say(f"black box: {twin}")
         bounds = [_audit(ONE_AGAINST_MANY, graphs, build, claim, draws) for _ in range(depth.repeats)]
         honest = _honest_audit(graphs, claim, draws)
@@ -101,24 +123,30 @@ def convictions(depth: Depth, say: Callable[[str], None]) -> Iterator[Conviction
     for twin, checker, check in _certain_twins():
         say(f"{checker}: {twin}")
         rejected, seen, passes = check()
-        yield Conviction(twin, checker, 1, int(rejected), seen, passes)
+        yield Conviction(twin, checker, 1, int(rejected), seen, passes, certain=True)
 
 
 def _black_box_twins(world: HostileWorld) -> dict[str, tuple[str, int, Graphs, Build]]:
     """What it claims, how many draws convict it, between which graphs, and how it is made."""
-    rule, secret, leaf = world.rule, _secret(world), ((), (LEAF,))
-    candidates = rule.propose(world.context, TARGET)
+    rule, secret, leaf = world.rule, _secret(world), ((), (FIRST,))
+    candidates = rule.propose(world.context, world.target)
     return {
-        "half the sensitivity": ("4", 1600, secret, lambda _: Method(rule, mechanism=twins.Overconfident())),
+        "half the sensitivity": ("4", 3200, secret, lambda _: Method(rule, mechanism=twins.Overconfident())),
+        "half the sensitivity in the draw alone": (
+            "1",
+            6400,
+            secret,
+            lambda _: Method(rule, mechanism=twins.Misdrawn()),
+        ),
         "support filtered by validity": ("1", 200, secret, lambda graph: Method(twins.FilteredSupport(graph, rule))),
         "order that follows private edges": ("1", 200, leaf, lambda graph: Method(twins.PrivateOrder(graph, rule))),
         "base measure that peeks": (
-            *("1", 800, leaf),
+            *("1", 1600, leaf),
             lambda graph: Method(rule, mechanism=twins.PeekingMeasure.of(graph, candidates)),
         ),
         "subset selection times a base measure": (
-            *("4", 1600, secret),
-            lambda _: Method(rule, mechanism=twins.MeasuredSubset(heavy=20, at=LEAF)),
+            *("4", 3200, secret),
+            lambda _: Method(rule, mechanism=twins.MeasuredSubset(heavy=40, at=1)),
         ),
     }
 
@@ -128,15 +156,19 @@ def _certain_twins() -> Iterator[tuple[str, str, Check]]:
     hostile, replay = "exact ratio on hostile scores", "ledger replay"
     yield "half the sensitivity", hostile, partial(_hostile, twins.Overconfident())
     yield "subset selection times a base measure", hostile, partial(_hostile, twins.MeasuredSubset())
-    yield "float32 sampler", "exact law of the draw", _float32
+    yield "float32 sampler", "exact law of the draw", partial(_misdrawn, twins.Float32())
+    yield DRAW_ALONE, "exact law of the draw", partial(_misdrawn, twins.Misdrawn())
     yield "refunds", replay, partial(_replayed, twins.Refunds)
+    yield "unfinished prices do not count", replay, partial(_replayed, twins.ForgetsUnfinished)
     yield "free retries", replay, partial(_replayed, twins.FreeRetries)
     yield "charge after read", replay, partial(_replayed, twins.ChargesLater)
     yield "seeded generator", "restart test", _restarted
     rule = ONE_AGAINST_MANY.rule
     loud = partial(_differential, lambda graph: Method(twins.LoudRule(graph, rule)))
     yield "error that depends on an edge", "differential run", loud
-    failing = partial(_differential, lambda graph: Method(rule, twins.FailingUtility(graph.has_edge(TARGET, LEAF))))
+    failing = partial(
+        _differential, lambda graph: Method(rule, twins.FailingUtility(graph.has_edge(LAST, ONE_AGAINST_MANY.target)))
+    )
     yield "failure that depends on an edge", "differential run", failing
 
 
@@ -146,41 +178,50 @@ def _hostile(mechanism: Mechanism) -> tuple[bool, str, bool]:
     return not below_bound(ratio, FOUR), f"ratio e^{np.log(float(ratio)):.2f}, e^{FOUR} claimed", honest
 
 
-def _float32() -> tuple[bool, str, bool]:
-    scores = Scores(np.array([0, 10, 0, 2, 9, 7, 7, 0, 0, 2]), SHORT)
-    found = deviation(twins.Float32(), scores, Fraction(8))
+def _misdrawn(mechanism: Mechanism) -> tuple[bool, str, bool]:
+    scores = Scores(np.array([0, 10, 0, 2, 9, 7]), SHORT)
+    found = deviation(mechanism, scores, Fraction(8))
     honest = all(deviation(one, scores, Fraction(8)) <= TOLERANCE for one in MECHANISMS.values())
     return found > TOLERANCE, f"a probability is off by a share of {float(found):.1e}; 2^-127 is allowed", honest
 
 
-def _replayed(ledger: type[MemoryLedger]) -> tuple[bool, str, bool]:
-    broken = conduct.replay(ledger)
-    return bool(broken), "; ".join(broken), not conduct.replay(MemoryLedger)
+def _replayed(twin: type[MemoryLedger]) -> tuple[bool, str, bool]:
+    """The shipped ledger, on disk, must pass what the twin does not."""
+    broken = conduct.replay(twin)
+    with TemporaryDirectory() as folder:
+        shipped = conduct.replay(lambda limit: SqliteLedger(Path(folder) / "budget.db", limit))
+    return bool(broken), "does not hold: " + "; ".join(broken), not shipped and not conduct.replay(MemoryLedger)
 
 
 def _restarted() -> tuple[bool, str, bool]:
+    world = ONE_AGAINST_MANY
+
     def seeded() -> Vault:
-        vault = ONE_AGAINST_MANY.vault(build=_honest)
+        vault = world.vault(build=_honest)
         vault._randomness = twins.SeededRandomness()  # type: ignore[assignment]
         return vault
 
-    same = conduct.repeats(seeded)
-    return (
-        same,
-        "twenty answers repeat after a restart",
-        not conduct.repeats(lambda: ONE_AGAINST_MANY.vault(build=_honest)),
-    )
+    honest = not conduct.repeats(partial(world.vault, build=_honest), world.target)
+    return conduct.repeats(seeded, world.target), "twenty answers repeat after a restart", honest
 
 
 def _differential(build: Build) -> tuple[bool, str, bool]:
+    """Rejected where an analyst sees it, in a release, and not where the vault is opened."""
     world = ONE_AGAINST_MANY
     found, honest = (
         conduct.differences(
-            partial(world.vault, build=one, limit=TEN), partial(world.vault, LEAF, build=one, limit=TEN)
+            partial(world.vault, build=one, limit=TEN),
+            partial(world.vault, LAST, build=one, limit=TEN),
+            world.target,
         )
         for one in (build, _honest)
     )
-    return bool(found), "answered differently: " + ", ".join(found), not honest
+    rejected = conduct.RELEASE in found and conduct.OPENING not in found
+    return rejected, "answered differently: " + ", ".join(found), not honest
+
+
+def _has_last(graph: PrivateGraph) -> bool:
+    return graph.has_edge(LAST, ONE_AGAINST_MANY.target)
 
 
 def _honest(_: PrivateGraph) -> Method:
@@ -204,4 +245,4 @@ def _honest_audit(graphs: Graphs, claim: str, draws: int) -> Bound:
 
 def _audit(world: HostileWorld, graphs: Graphs, build: Build, claim: str, draws: int) -> Bound:
     first, second = (world.vault(*missing, build=build) for missing in graphs)
-    return audit(question(first, TARGET, claim), question(second, TARGET, claim), draws)
+    return audit(question(first, world.target, claim), question(second, world.target, claim), draws)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privcfs.errors import InputError
-from privcfs.gate.accounting import Balance
+from privcfs.gate.accounting import Limit
 from privcfs.gate.ledger.ledger import Request
 from privcfs.gate.mechanisms.decay import bits_for, exponential_above, spread
 from privcfs.gate.mechanisms.exponential import Exponential, level_weights
@@ -29,14 +29,16 @@ from privcfs.public.candidates.product import Product
 from privcfs.public.context import PublicContext
 from privcfs.public.grid import Grid
 
+REHEARSED = 9  # the most candidates on which a vault rehearses
+
 
 @final
 @dataclass(frozen=True, slots=True)
 class Overconfident(Mechanism):
     """Draws as if scores moved by `factor` times less than they do.
 
-    Factor 2, half the sensitivity, is rejected by hostile scores and passes the paper's own check; a large factor is
-    rejected by every comparison of two graphs.
+    Factor 2, half the sensitivity, is rejected by hostile scores and by the black-box audit; among random small graphs
+    only some reject it. A large factor is rejected by every comparison of two graphs.
     """
 
     factor: int = 2
@@ -51,6 +53,27 @@ class Overconfident(Mechanism):
 
     def exact_probabilities(self, scores: Scores, epsilon: Fraction) -> list[Fraction]:
         return self.honest.exact_probabilities(scores, self.factor * epsilon)
+
+    def advantage(self, epsilon: Fraction) -> float:
+        return self.honest.advantage(epsilon)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Misdrawn(Mechanism):
+    """States the honest law and draws by another, with half the sensitivity. Rejected by the black-box audit."""
+
+    honest: Exponential = Exponential()
+    name: ClassVar[str] = "misdrawn"
+
+    def draw(self, scores: Scores, epsilon: Fraction, randomness: Randomness) -> int:
+        return self.honest.draw(scores, 2 * epsilon, randomness)
+
+    def probabilities(self, scores: Scores, epsilon: Fraction) -> NDArray[np.float64]:
+        return self.honest.probabilities(scores, epsilon)
+
+    def exact_probabilities(self, scores: Scores, epsilon: Fraction) -> list[Fraction]:
+        return self.honest.exact_probabilities(scores, epsilon)
 
     def advantage(self, epsilon: Fraction) -> float:
         return self.honest.advantage(epsilon)
@@ -234,7 +257,7 @@ class Float32(Mechanism):
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class LoudRule(CandidateRule):
-    """Refuses a target whose first snapshot pair is not an edge. Rejected by the differential run."""
+    """Refuses a target whose last snapshot pair is not an edge. Rejected by the differential run."""
 
     graph: PrivateGraph
     honest: Product = Product()
@@ -245,15 +268,18 @@ class LoudRule(CandidateRule):
 
     def propose(self, context: PublicContext, target: int) -> Candidates:
         proposed = self.honest.propose(context, target)
-        if proposed.deletions and not self.graph.has_edge(*proposed.deletions[0]):
-            raise InputError(f"pair {proposed.deletions[0]} cannot be deleted; choose another target.")
+        if proposed.deletions and not self.graph.has_edge(*proposed.deletions[-1]):
+            raise InputError(f"pair {proposed.deletions[-1]} cannot be deleted; choose another target.")
         return proposed
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class FailingUtility(Utility):
-    """Ends the process where an edge is missing, instead of scoring. Rejected by the differential run."""
+    """Ends the process where an edge is missing, instead of scoring. Rejected by the differential run.
+
+    Not when a vault is opened and rehearses on a few candidates: that would be the owner's to see.
+    """
 
     edge: bool = field(repr=False)
     honest: Gated = Gated()
@@ -262,7 +288,7 @@ class FailingUtility(Utility):
         return self.honest.grid(caps)
 
     def score(self, outcomes: Outcomes) -> Scores:
-        if not self.edge:
+        if not self.edge and len(outcomes.candidates) > REHEARSED:
             raise Fatal
         return self.honest.score(outcomes)
 
@@ -277,11 +303,22 @@ class Fatal(BaseException):
 
 @final
 class Refunds(MemoryLedger):
-    """Gives the price back when no answer was stored. Rejected by the ledger replay."""
+    """Gives the price back where no answer was stored. Rejected by the ledger replay."""
 
-    def balance(self, analyst: str | None = None) -> Balance:
-        honest = super().balance(analyst)
-        return replace(honest, spent=honest.spent - honest.held, held=Fraction(0))
+    def spent(self, analyst: str | None = None) -> Fraction:
+        return super().spent(analyst) - self.held(analyst)
+
+
+@final
+class ForgetsUnfinished(MemoryLedger):
+    """Shows unfinished prices and does not count them against the limit. Rejected by the ledger replay."""
+
+    def charge(self, request: Request) -> str | None:
+        known, self._limit = self._limit, Limit(self._limit.total + self.held(), None)
+        try:
+            return super().charge(request)
+        finally:
+            self._limit = known
 
 
 @final

@@ -61,7 +61,8 @@ def test_half_against_half_comes_close_to_the_ceiling_of_any_attack() -> None:
 def test_every_graph_on_five_nodes_stays_within_the_lists_ceiling(utility: str) -> None:
     world = HostileWorld(1, 1)
     method = Method(world.rule, UTILITIES[utility])
-    found = exhaustive(world.context, world.target, method, "4")
+    every = exhaustive(world.context, world.target, method, {"it": method.mechanism}, "4")
+    found = {adjacency: loss for (_, adjacency), loss in every.items()}
     ceiling = list_ceiling(
         world.rule.propose(world.context, world.target), method.utility, method.mechanism, Fraction(4)
     )
@@ -72,7 +73,7 @@ def test_every_graph_on_five_nodes_stays_within_the_lists_ceiling(utility: str) 
 def test_exhaustion_convicts_an_overconfident_mechanism() -> None:
     world = HostileWorld(1, 1)
     loud = Method(world.rule, mechanism=Overconfident(8))
-    assert exhaustive(world.context, world.target, loud, "1")["edge"] > 1
+    assert exhaustive(world.context, world.target, loud, {"loud": loud.mechanism}, "1")["loud", "edge"] > 1
 
 
 @pytest.mark.parametrize("utility", UTILITIES)

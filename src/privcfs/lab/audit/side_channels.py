@@ -38,7 +38,7 @@ ALLOWED = 0.6  # the largest AUC with which a fixed-time answer passes
 SURE = 1.64  # standard errors: 95 % on one side
 BINS = 10
 HUB = 300
-WAIT = 0.05  # seconds: longer than every evaluation below
+WAIT = 0.03  # seconds: longer than every evaluation below
 
 
 @final
@@ -68,7 +68,7 @@ class Case:
 @final
 @dataclass(frozen=True, slots=True)
 class Dawdling(Utility):
-    """A broken twin: takes 25 milliseconds longer on one graph. Rejected by the timing of answers."""
+    """A broken twin: takes 15 milliseconds longer on one graph. Rejected by the timing of answers."""
 
     dawdles: bool = field(repr=False)
     honest: Gated = Gated()
@@ -78,7 +78,7 @@ class Dawdling(Utility):
 
     def score(self, outcomes: Outcomes) -> Scores:
         if self.dawdles:
-            sleep(0.025)
+            sleep(0.015)
         return self.honest.score(outcomes)
 
     def failed(self, candidates: Candidates) -> Scores:
@@ -134,7 +134,7 @@ def _failing() -> Case:
 
 
 def dawdling_twin() -> Case:
-    """One graph takes 25 milliseconds longer."""
+    """One graph takes 15 milliseconds longer."""
     world = ONE_AGAINST_MANY
     return Case(world.context, world.target, (world.pairs(), world.pairs(world.secret)), Method(world.rule), slow=True)
 

@@ -13,6 +13,7 @@ import numpy as np
 from privcfs.gate.accounting import Limit
 from privcfs.gate.ledger.sqlite import SqliteLedger
 from privcfs.gate.mechanisms import MECHANISMS
+from privcfs.gate.mechanisms.exponential import Exponential
 from privcfs.gate.mechanisms.mechanism import Mechanism
 from privcfs.gate.vault import Method, Vault
 from privcfs.lab.audit import conduct, twins
@@ -31,7 +32,7 @@ from privcfs.public.grid import Grid
 
 FOUR = Fraction(4)
 WORLDS = {"one against many": ONE_AGAINST_MANY, "half against half": HALF_AGAINST_HALF}
-SHORT = Grid(10, (0, 2, 7, 9, 10), 10)
+SCORES = Scores(np.array([0, 10, 0, 2, 9, 7]), Grid(10, (0, 2, 7, 9, 10), 10))
 FIRST, LAST = 0, ONE_AGAINST_MANY.leaves - 1  # leaves whose edge some twins look at
 Graphs = tuple[tuple[int, ...], tuple[int, ...]]
 Check = Callable[[], tuple[bool, str, bool]]  # the twin is rejected, what was seen, the honest part passes
@@ -157,6 +158,7 @@ def _certain_twins() -> Iterator[tuple[str, str, Check]]:
     yield "half the sensitivity", hostile, partial(_hostile, twins.Overconfident())
     yield "subset selection times a base measure", hostile, partial(_hostile, twins.MeasuredSubset())
     yield "float32 sampler", "exact law of the draw", partial(_misdrawn, twins.Float32())
+    yield "base measure that peeks", "exact ratio on two graphs", _peeking
     yield DRAW_ALONE, "exact law of the draw", partial(_misdrawn, twins.Misdrawn())
     yield "refunds", replay, partial(_replayed, twins.Refunds)
     yield "unfinished prices do not count", replay, partial(_replayed, twins.ForgetsUnfinished)
@@ -174,15 +176,37 @@ def _certain_twins() -> Iterator[tuple[str, str, Check]]:
 
 def _hostile(mechanism: Mechanism) -> tuple[bool, str, bool]:
     ratio = hostile_ratio(mechanism, FOUR)
-    honest = all(below_bound(hostile_ratio(one, FOUR), FOUR) for one in MECHANISMS.values())
-    return not below_bound(ratio, FOUR), f"ratio e^{np.log(float(ratio)):.2f}, e^{FOUR} claimed", honest
+    seen = f"ratio e^{np.log(float(ratio)):.2f}, e^{FOUR} claimed"
+    return not below_bound(ratio, FOUR), seen, _shipped_mechanisms_withstand()
+
+
+@lru_cache(maxsize=1)
+def _shipped_mechanisms_withstand() -> bool:
+    return all(below_bound(hostile_ratio(one, FOUR), FOUR) for one in MECHANISMS.values())
+
+
+def _peeking() -> tuple[bool, str, bool]:
+    world, laws = ONE_AGAINST_MANY, []
+    candidates = world.rule.propose(world.context, world.target)
+    for graph in (world.graph(), world.graph(FIRST)):
+        for mechanism in (twins.PeekingMeasure.of(graph, candidates), Exponential()):
+            laws.append(inspect(graph, world.context, world.target, Method(world.rule, mechanism=mechanism)))
+    twin, honest = (distinguish(*(law.probabilities("4") for law in laws[start::2])).ratio for start in (0, 1))
+    return twin > np.exp(4), f"ratio e^{np.log(twin):.2f}, e^4 claimed", bool(honest <= np.exp(4))
 
 
 def _misdrawn(mechanism: Mechanism) -> tuple[bool, str, bool]:
-    scores = Scores(np.array([0, 10, 0, 2, 9, 7]), SHORT)
-    found = deviation(mechanism, scores, Fraction(8))
-    honest = all(deviation(one, scores, Fraction(8)) <= TOLERANCE for one in MECHANISMS.values())
-    return found > TOLERANCE, f"a probability is off by a share of {float(found):.1e}; 2^-127 is allowed", honest
+    found = deviation(mechanism, SCORES, Fraction(8))
+    return (
+        found > TOLERANCE,
+        f"a probability is off by a share of {float(found):.1e}; 2^-127 is allowed",
+        _shipped_draws_are_exact(),
+    )
+
+
+@lru_cache(maxsize=1)
+def _shipped_draws_are_exact() -> bool:
+    return all(deviation(one, SCORES, Fraction(8)) <= TOLERANCE for one in MECHANISMS.values())
 
 
 def _replayed(twin: type[MemoryLedger]) -> tuple[bool, str, bool]:

@@ -1,10 +1,10 @@
 """The worst pair of graphs, searched for instead of sampled: all of them on small graphs, by climbing on real ones.
 
 Beside it stands what the candidate list itself allows: no two graphs can do more than move every candidate from one end
-of its own range to the other, so the largest ratio over such moves is a ceiling below e**epsilon, and a tight one.
+of its own range to the other, so the largest ratio over such moves is a ceiling, at most e**epsilon.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -48,17 +48,22 @@ Law = NDArray[np.float64]
 Edge = tuple[int, int]
 
 
-def exhaustive(context: PublicContext, target: int, method: Method, epsilon: str) -> dict[str, float]:
-    """The logarithm of the largest ratio over all pairs of graphs on these nodes, by what may differ between them."""
+def exhaustive(
+    context: PublicContext, target: int, method: Method, mechanisms: Mapping[str, Mechanism], epsilon: str
+) -> dict[tuple[str, str], float]:
+    """The logarithm of the largest ratio over all pairs of graphs on these nodes, by mechanism and what may differ."""
     nodes = context.number_of_nodes
     every = list(combinations(range(nodes), 2))
     codes = np.arange(1 << len(every))
-    laws = np.array(
-        [_log_law(_graph(context, _decode(int(code), every)), context, target, method, epsilon) for code in codes]
-    )
+    scores = [inspect(_graph(context, _decode(int(code), every)), context, target, method).scores for code in codes]
     edges = [~(1 << bit) for bit in range(len(every))]
     stars = [~sum(1 << bit for bit, pair in enumerate(every) if node in pair) for node in range(nodes)]
-    return {name: _widest(laws, codes, masks) for name, masks in zip(ADJACENCIES, (edges, stars, [0]), strict=True)}
+    found = {}
+    for name, mechanism in mechanisms.items():
+        laws = np.log([mechanism.probabilities(one, Fraction(epsilon)) for one in scores])
+        for adjacency, masks in zip(ADJACENCIES, (edges, stars, [0]), strict=True):
+            found[name, adjacency] = _widest(laws, codes, masks)
+    return found
 
 
 def _widest(laws: NDArray[np.float64], codes: NDArray[np.int64], masks: Iterable[int]) -> float:
@@ -218,8 +223,3 @@ def _loss(first: Law, second: Law) -> float:
 
 def _graph(context: PublicContext, pairs: Pairs) -> PrivateGraph:
     return PrivateGraph.from_edges(pairs, number_of_nodes=context.number_of_nodes)
-
-
-def _log_law(graph: PrivateGraph, context: PublicContext, target: int, method: Method, epsilon: str) -> Law:
-    law: Law = np.log(release_law(inspect(graph, context, target, method), epsilon))
-    return law

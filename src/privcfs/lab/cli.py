@@ -65,7 +65,7 @@ def certify(
 
 @app.command()
 def audit(
-    depth: Annotated[str, typer.Option(help="quick (about a minute) or full (about an hour).")] = "quick",
+    depth: Annotated[str, typer.Option(help="quick (a minute or two) or full (about an hour).")] = "quick",
     write: Annotated[Path, typer.Option(help="The report, one HTML file.")] = Path("audit.html"),
     keep: Annotated[Path, typer.Option(help="Folder in which finished work is kept.")] = Path(".privcfs-lab"),
     workers: Annotated[int, typer.Option(help="Processes.", min=1)] = os.cpu_count() or 1,
@@ -75,7 +75,7 @@ def audit(
         raise InputError(f"depth {depth!r} is unknown; choose one of {', '.join(DEPTHS)}.")
     for variable in ONE_THREAD:
         os.environ.setdefault(variable, "1")
-    with _progress() as say:
+    with _progress(live=False) as say:  # nothing may print while the audit listens for what a vault prints
         pages = run_audit(DEPTHS[depth], workers, keep, say)
     write.parent.mkdir(parents=True, exist_ok=True)
     write.write_text(audit_html(pages, depth, f"Written by privcfs-lab audit --depth {depth}."), encoding="utf-8")
@@ -161,12 +161,12 @@ def reproduce(
 
 
 @contextmanager
-def _progress(title: str = "") -> Iterator[Callable[[str], None]]:
-    """A line that says what is being done and for how long."""
+def _progress(title: str = "", live: bool = True) -> Iterator[Callable[[str], None]]:
+    """A line that says what is being done and for how long; unless it is live, it changes with each step alone."""
     columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
-    with Progress(*columns, console=console, transient=True) as bar:
+    with Progress(*columns, console=console, transient=True, auto_refresh=live) as bar:
         task = bar.add_task(title)
-        yield lambda step: bar.update(task, description=f"{title} {step}".strip())
+        yield lambda step: bar.update(task, description=f"{title} {step}".strip(), refresh=not live)
 
 
 def main() -> None:

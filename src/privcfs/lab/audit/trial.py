@@ -1,12 +1,16 @@
 """Every shipped mechanism before the black-box auditor, and every broken twin before the checker named for it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
+from itertools import product
+from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import final
+from typing import TypeVar, final
 
 import numpy as np
 
@@ -59,7 +63,7 @@ class Acquittal:
         claim = float(self.claim)
         if self.truth > claim + 1e-9 or self.bound.convicts(claim):
             return False
-        return True if most_provable(2 * self.bound.draws) > 2 * claim else None
+        return True if most_provable(2 * self.bound.draws) > claim + 1 else None
 
 
 @final
@@ -88,38 +92,38 @@ class Conviction:
         return self.convicted >= POWER * self.tried and self.honest_passes
 
 
-def acquittals(depth: Depth, say: Callable[[str], None]) -> Iterator[Acquittal]:
+def acquittals(depth: Depth, say: Callable[[str], None], workers: int = 1) -> list[Acquittal]:
     """Every shipped mechanism and utility on both hostile pairs of graphs."""
-    for name, mechanism in MECHANISMS.items():
-        for utility, part in UTILITIES.items():
-            for graphs, world in WORLDS.items():
-                for claim in depth.claims:
-                    say(f"black box: {name}, {utility}, {graphs}, epsilon {claim}")
-                    method = Method(world.rule, part, mechanism)
-                    bound = _audit(world, _secret(world), partial(_always, method), claim, depth.draws)
-                    graphs_ = (world.graph(*missing) for missing in _secret(world))
-                    laws = [
-                        inspect(graph, world.context, world.target, method).probabilities(claim) for graph in graphs_
-                    ]
-                    yield Acquittal(name, utility, graphs, claim, bound, float(np.log(distinguish(*laws).ratio)))
+    tasks = [(*names, depth.draws) for names in product(MECHANISMS, UTILITIES, WORLDS, depth.claims)]
+    return _each(_acquittal, tasks, say, workers)
 
 
-def convictions(depth: Depth, say: Callable[[str], None]) -> Iterator[Conviction]:
+def _acquittal(name: str, utility: str, graphs: str, claim: str, draws: int) -> Acquittal:
+    world = WORLDS[graphs]
+    method = Method(world.rule, UTILITIES[utility], MECHANISMS[name])
+    bound = _audit(world, _secret(world), partial(_always, method), claim, draws)
+    laws = [
+        inspect(world.graph(*missing), world.context, world.target, method).probabilities(claim)
+        for missing in _secret(world)
+    ]
+    return Acquittal(name, utility, graphs, claim, bound, float(np.log(distinguish(*laws).ratio)))
+
+
+def convictions(depth: Depth, say: Callable[[str], None], workers: int = 1) -> Iterator[Conviction]:
     """Every broken twin, and the honest part beside it."""
-    for twin, (claim, draws, graphs, build) in _black_box_twins(ONE_AGAINST_MANY).items():
-        if draws > depth.most_draws:
-            continue
-        say(f"black box: {twin}")
-        bounds = [_audit(ONE_AGAINST_MANY, graphs, build, claim, draws) for _ in range(depth.repeats)]
-        honest = _honest_audit(graphs, claim, draws)
-        middle = sorted(bound.epsilon for bound in bounds)[len(bounds) // 2]
+    chosen = {twin: parts for twin, parts in _black_box_twins(ONE_AGAINST_MANY).items() if parts[1] <= depth.most_draws}
+    tasks = [(twin, number) for twin in chosen for number in range(depth.repeats)]
+    bounds = dict(zip(tasks, _each(_trial, tasks, say, workers), strict=True))
+    for twin, (claim, draws, graphs, _) in chosen.items():
+        mine = [bounds[twin, number] for number in range(depth.repeats)]
+        middle = sorted(bound.epsilon for bound in mine)[len(mine) // 2]
         yield Conviction(
             twin,
             f"black box, {draws} draws a side",
             depth.repeats,
-            sum(bound.convicts(float(claim)) for bound in bounds),
+            sum(bound.convicts(float(claim)) for bound in mine),
             f"epsilon proven to be at least {middle:.2f} in half of the trials, {claim} claimed",
-            not honest.convicts(float(claim)),
+            not _audit(ONE_AGAINST_MANY, graphs, _honest, claim, draws).convicts(float(claim)),
         )
     for twin, checker, check in _certain_twins():
         say(f"{checker}: {twin}")
@@ -127,18 +131,37 @@ def convictions(depth: Depth, say: Callable[[str], None]) -> Iterator[Conviction
         yield Conviction(twin, checker, 1, int(rejected), seen, passes, certain=True)
 
 
+def _trial(twin: str, number: int) -> Bound:  # noqa: ARG001
+    """One audit of a twin; trials differ by chance alone."""
+    claim, draws, graphs, build = _black_box_twins(ONE_AGAINST_MANY)[twin]
+    return _audit(ONE_AGAINST_MANY, graphs, build, claim, draws)
+
+
+T = TypeVar("T")
+
+
+def _each(
+    work: Callable[..., T], tasks: Sequence[tuple[object, ...]], say: Callable[[str], None], workers: int
+) -> list[T]:
+    """The results of all tasks, in their order."""
+    results = []
+    with ExitStack() as stack:
+        run = map
+        if workers > 1:
+            run = stack.enter_context(ProcessPoolExecutor(workers, get_context("spawn"))).map  # type: ignore[assignment]
+        for number, result in enumerate(run(work, *zip(*tasks, strict=True)), 1):
+            say(f"black box: {number} of {len(tasks)}, last {', '.join(str(part) for part in tasks[number - 1])}")
+            results.append(result)
+    return results
+
+
 def _black_box_twins(world: HostileWorld) -> dict[str, tuple[str, int, Graphs, Build]]:
     """What it claims, how many draws convict it, between which graphs, and how it is made."""
     rule, secret, leaf = world.rule, _secret(world), ((), (FIRST,))
     candidates = rule.propose(world.context, world.target)
     return {
-        "half the sensitivity": ("4", 3200, secret, lambda _: Method(rule, mechanism=twins.Overconfident())),
-        "half the sensitivity in the draw alone": (
-            "1",
-            6400,
-            secret,
-            lambda _: Method(rule, mechanism=twins.Misdrawn()),
-        ),
+        "half the sensitivity": ("4", 2400, secret, lambda _: Method(rule, mechanism=twins.Overconfident())),
+        DRAW_ALONE: ("4", 2400, secret, lambda _: Method(rule, mechanism=twins.Misdrawn())),
         "support filtered by validity": ("1", 200, secret, lambda graph: Method(twins.FilteredSupport(graph, rule))),
         "order that follows private edges": ("1", 200, leaf, lambda graph: Method(twins.PrivateOrder(graph, rule))),
         "base measure that peeks": (
@@ -146,7 +169,7 @@ def _black_box_twins(world: HostileWorld) -> dict[str, tuple[str, int, Graphs, B
             lambda graph: Method(rule, mechanism=twins.PeekingMeasure.of(graph, candidates)),
         ),
         "subset selection times a base measure": (
-            *("4", 3200, secret),
+            *("4", 2400, secret),
             lambda _: Method(rule, mechanism=twins.MeasuredSubset(heavy=40, at=1)),
         ),
     }
@@ -259,12 +282,6 @@ def _always(method: Method, _: PrivateGraph) -> Method:
 def _secret(world: HostileWorld) -> Graphs:
     """The graph with the secret edge and the one without it, by what is missing."""
     return (), (world.secret,)
-
-
-@lru_cache(maxsize=8)
-def _honest_audit(graphs: Graphs, claim: str, draws: int) -> Bound:
-    """What the same questions prove about the honest method."""
-    return _audit(ONE_AGAINST_MANY, graphs, _honest, claim, draws)
 
 
 def _audit(world: HostileWorld, graphs: Graphs, build: Build, claim: str, draws: int) -> Bound:

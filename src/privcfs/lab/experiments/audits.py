@@ -69,12 +69,12 @@ BLACK_BOX = (
 def black_box(study: Study, depth: Depth = FULL) -> Page:
     """Shipped mechanisms first, then every broken twin."""
     rows: list[list[Value]] = []
-    for found in trial.acquittals(depth, study.progress):
+    for found in trial.acquittals(depth, study.progress, study.workers):
         who, bound = f"{found.mechanism}, {found.utility}, {found.graphs}", found.bound
         tests = [bound.epsilon, second_opinion(bound), found.truth, None, None, None]
         checker = f"black box, {depth.draws} draws a side"
         rows.append([who, "shipped", checker, found.claim, *tests, _holds(found.within)])
-    for twin in trial.convictions(depth, study.progress):
+    for twin in trial.convictions(depth, study.progress, study.workers):
         told = f"{twin.convicted} of {twin.tried}"
         columns = [None, None, None, None, told, twin.power, twin.seen, _holds(twin.within)]
         rows.append([twin.twin, "broken twin", twin.checker, *columns])
@@ -289,8 +289,9 @@ def many_questions(study: Study, depth: Depth = FULL) -> Page:
         f"advantage is measured over {composition.RUNS:,} runs on either graph, ± standard error. Two plans: a total "
         "of 8 divided by all questions, or 1 for each. Prices add up (total epsilon E allows tanh(E/2)); beside it "
         "what zCDP accounting would prove for the exponential mechanism, price x sqrt(questions) / 4. At the same "
-        "total, many small answers give away far less than one large one. An analyst with public data alone has no "
-        "advantage, however often the question is asked."
+        "total, many small answers give away far less than one large one. The analyst looks one answer ahead, so a "
+        "cleverer one may gain more, within the books. An analyst with public data alone has no advantage, however "
+        "often the question is asked."
     )
     return Page("Many questions", about, COMPOSED, rows, (picture,), deciding=Composed.deciding)
 

@@ -1,6 +1,7 @@
 """What an analyst sees beside the draw is the same on neighbouring graphs: errors, refusals, lists, budgets."""
 
 import logging
+import os
 import sys
 import warnings
 from collections.abc import Callable
@@ -47,7 +48,10 @@ def test_a_loud_vault_is_noticed() -> None:
 
     assert said(lambda: None) == []
     assert said(lambda: sys.stdout.write("an edge")) == ["opening the vault"]
+    assert said(lambda: os.write(2, b"an edge")) == ["opening the vault"]
     assert said(lambda: logging.getLogger("x").debug("an edge")) == ["opening the vault"]
+    logging.getLogger("silent").propagate = False
+    assert said(lambda: logging.getLogger("silent").debug("an edge")) == ["opening the vault"]
     assert said(lambda: warnings.warn("an edge", stacklevel=1)) == ["opening the vault"]
 
 

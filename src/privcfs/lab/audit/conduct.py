@@ -2,24 +2,24 @@
 
 import io
 import logging
+import os
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
-from typing import final
+from tempfile import TemporaryFile
+from typing import Any, final
 
 from privcfs.errors import BudgetExhausted, PrivcfsError, RequestConflict
 from privcfs.gate.accounting import Limit
 from privcfs.gate.ledger.ledger import Ledger
 from privcfs.gate.vault import Method, Vault
 from privcfs.lab.audit.hostile import ONE_AGAINST_MANY
+from privcfs.lab.audit.twins import Watching
 from privcfs.private.outcomes.outcomes import Outcomes
-from privcfs.private.utilities.gated import Gated
-from privcfs.private.utilities.utility import Scores, Utility
-from privcfs.public.candidates.candidates import Candidates, Caps
-from privcfs.public.grid import Grid
+from privcfs.private.utilities.utility import Scores
 
 LIMIT = Limit.of("5", "3")
 ANNA, BORIS = "Anna", "Boris"
@@ -29,25 +29,15 @@ Request = Callable[[Vault], object]
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
-class Watched(Utility):
-    """An honest utility that reports each time the private graph has been read, and can die there."""
+@dataclass(frozen=True, slots=True)
+class Watched(Watching):
+    """Reports each time the private graph has been read, and can die there."""
 
-    on_read: Callable[[], None]
-    honest: Gated = field(default_factory=Gated)
-
-    def __repr__(self) -> str:
-        return "Watched()"
-
-    def grid(self, caps: Caps) -> Grid:
-        return self.honest.grid(caps)
+    on_read: Callable[[], None] = field(repr=False)
 
     def score(self, outcomes: Outcomes) -> Scores:
         self.on_read()
         return self.honest.score(outcomes)
-
-    def failed(self, candidates: Candidates) -> Scores:
-        return self.honest.failed(candidates)
 
 
 @final
@@ -167,18 +157,42 @@ def _seen(request: Callable[[], object]) -> str:
 
 @contextmanager
 def _overheard() -> Iterator[list[str]]:
-    """Everything that is printed, logged or warned of meanwhile."""
+    """Everything that is printed, logged or warned of meanwhile, by C code and by loggers that tell nobody too."""
     noise: list[str] = []
-    out, log = io.StringIO(), io.StringIO()
-    handler, root = logging.StreamHandler(log), logging.getLogger()
+    made, root = logging.getLogRecordFactory(), logging.getLogger()
     level = root.level
-    root.addHandler(handler)
+
+    def heard(*arguments: Any, **more: Any) -> logging.LogRecord:
+        record = made(*arguments, **more)
+        noise.append(record.getMessage())
+        return record
+
+    logging.setLogRecordFactory(heard)
     root.setLevel(logging.DEBUG)
     try:
-        with redirect_stdout(out), redirect_stderr(out), warnings.catch_warnings(record=True) as caught:
+        with _descriptors(noise), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             yield noise
     finally:
-        root.removeHandler(handler)
+        logging.setLogRecordFactory(made)
         root.setLevel(level)
-    noise += [out.getvalue(), log.getvalue(), *(str(warning.message) for warning in caught)]
+    noise += [str(warning.message) for warning in caught]
+
+
+@contextmanager
+def _descriptors(noise: list[str]) -> Iterator[None]:
+    """What reaches standard output and standard error by whatever way."""
+    out = io.StringIO()
+    with TemporaryFile() as file:
+        saved = {number: os.dup(number) for number in (1, 2)}
+        try:
+            for number in saved:
+                os.dup2(file.fileno(), number)
+            with redirect_stdout(out), redirect_stderr(out):
+                yield
+        finally:
+            for number, copy in saved.items():
+                os.dup2(copy, number)
+                os.close(copy)
+        file.seek(0)
+        noise += [out.getvalue(), file.read().decode(errors="replace")]

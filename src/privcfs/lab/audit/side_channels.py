@@ -9,10 +9,10 @@ import gc
 import tracemalloc
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from math import sqrt
-from time import perf_counter, sleep
+from time import perf_counter
 from typing import final
 
 import numpy as np
@@ -23,16 +23,12 @@ from privcfs.gate.vault import Method, Vault
 from privcfs.lab.audit.checks import Pairs, as_pairs
 from privcfs.lab.audit.hostile import ONE_AGAINST_MANY
 from privcfs.lab.audit.memory import MemoryLedger
+from privcfs.lab.audit.twins import Dawdling
 from privcfs.lab.simulate import HALF, Simulation
 from privcfs.lab.targets import POPULATIONS
 from privcfs.private.graph import PrivateGraph
-from privcfs.private.outcomes.outcomes import Outcomes
-from privcfs.private.utilities.gated import Gated
-from privcfs.private.utilities.utility import Scores, Utility
 from privcfs.public.backbones.gcn import GCN
-from privcfs.public.candidates.candidates import Candidates, Caps
 from privcfs.public.context import PublicContext
-from privcfs.public.grid import Grid
 
 ALLOWED = 0.6  # the largest AUC with which a fixed-time answer passes
 SURE = 1.64  # standard errors: 95 % on one side
@@ -63,26 +59,6 @@ class Case:
         method = Method(self.method.candidates, utility if self.slow else self.method.utility, self.method.mechanism)
         settings = {"ledger": MemoryLedger(), "method": method, "answer_seconds": answer_seconds}
         return Vault(graph, self.context, simulation=True, **settings)  # type: ignore[arg-type]
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Dawdling(Utility):
-    """A broken twin: takes 15 milliseconds longer on one graph. Rejected by the timing of answers."""
-
-    dawdles: bool = field(repr=False)
-    honest: Gated = Gated()
-
-    def grid(self, caps: Caps) -> Grid:
-        return self.honest.grid(caps)
-
-    def score(self, outcomes: Outcomes) -> Scores:
-        if self.dawdles:
-            sleep(0.015)
-        return self.honest.score(outcomes)
-
-    def failed(self, candidates: Candidates) -> Scores:
-        return self.honest.failed(candidates)
 
 
 @final

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import accumulate
 from math import tanh
+from time import sleep
 from typing import ClassVar, final
 
 import numpy as np
@@ -97,10 +98,9 @@ class Understated(Utility):
         return Scores(self.honest.failed(candidates).unseal(), self.grid(candidates.caps))
 
 
-@final
 @dataclass(frozen=True, slots=True, eq=False)
-class FilteredSupport(CandidateRule):
-    """Leaves out pair sets and feature sets that never flip on the private graph. Rejected by comparing supports."""
+class PeekingRule(CandidateRule):
+    """A rule that was given what no rule may see."""
 
     graph: PrivateGraph
     honest: Product = Product()
@@ -108,6 +108,12 @@ class FilteredSupport(CandidateRule):
     @property
     def caps(self) -> Caps:
         return self.honest.caps
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class FilteredSupport(PeekingRule):
+    """Leaves out pair sets and feature sets that never flip on the private graph. Rejected by comparing supports."""
 
     def propose(self, context: PublicContext, target: int) -> Candidates:
         proposed = self.honest.propose(context, target)
@@ -125,15 +131,8 @@ def _useful(sets: tuple[Choice, ...], flip: NDArray[np.bool_]) -> tuple[Choice, 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class PrivateOrder(CandidateRule):
+class PrivateOrder(PeekingRule):
     """Lists real edges before absent ones. Rejected by comparing supports in order."""
-
-    graph: PrivateGraph
-    honest: Product = Product()
-
-    @property
-    def caps(self) -> Caps:
-        return self.honest.caps
 
     def propose(self, context: PublicContext, target: int) -> Candidates:
         proposed = self.honest.propose(context, target)
@@ -256,15 +255,8 @@ class Float32(Mechanism):
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class LoudRule(CandidateRule):
+class LoudRule(PeekingRule):
     """Refuses a target whose last snapshot pair is not an edge. Rejected by the differential run."""
-
-    graph: PrivateGraph
-    honest: Product = Product()
-
-    @property
-    def caps(self) -> Caps:
-        return self.honest.caps
 
     def propose(self, context: PublicContext, target: int) -> Candidates:
         proposed = self.honest.propose(context, target)
@@ -273,27 +265,49 @@ class LoudRule(CandidateRule):
         return proposed
 
 
+@dataclass(frozen=True, slots=True)
+class Watching(Utility):
+    """The gated utility, to be broken or watched where it scores."""
+
+    honest: Gated = field(default=Gated(), kw_only=True)
+
+    def grid(self, caps: Caps) -> Grid:
+        return self.honest.grid(caps)
+
+    def score(self, outcomes: Outcomes) -> Scores:
+        return self.honest.score(outcomes)
+
+    def failed(self, candidates: Candidates) -> Scores:
+        return self.honest.failed(candidates)
+
+
 @final
 @dataclass(frozen=True, slots=True)
-class FailingUtility(Utility):
+class FailingUtility(Watching):
     """Ends the process where an edge is missing, instead of scoring. Rejected by the differential run.
 
     Not when a vault is opened and rehearses on a few candidates: that would be the owner's to see.
     """
 
     edge: bool = field(repr=False)
-    honest: Gated = Gated()
-
-    def grid(self, caps: Caps) -> Grid:
-        return self.honest.grid(caps)
 
     def score(self, outcomes: Outcomes) -> Scores:
         if not self.edge and len(outcomes.candidates) > REHEARSED:
             raise Fatal
         return self.honest.score(outcomes)
 
-    def failed(self, candidates: Candidates) -> Scores:
-        return self.honest.failed(candidates)
+
+@final
+@dataclass(frozen=True, slots=True)
+class Dawdling(Watching):
+    """Takes 15 milliseconds longer on one graph. Rejected by the time of its answers."""
+
+    dawdles: bool = field(repr=False)
+
+    def score(self, outcomes: Outcomes) -> Scores:
+        if self.dawdles:
+            sleep(0.015)
+        return self.honest.score(outcomes)
 
 
 @final

@@ -67,6 +67,9 @@ def certify(
 def audit(
     depth: Annotated[str, typer.Option(help="quick (a minute or two) or full (about an hour).")] = "quick",
     write: Annotated[Path, typer.Option(help="The report, one HTML file.")] = Path("audit.html"),
+    pages: Annotated[
+        Path | None, typer.Option(help="Also write its parts into this folder: Markdown, CSV, JSON.")
+    ] = None,
     keep: Annotated[Path, typer.Option(help="Folder in which finished work is kept.")] = Path(".privcfs-lab"),
     workers: Annotated[int, typer.Option(help="Processes.", min=1)] = os.cpu_count() or 1,
 ) -> None:
@@ -76,10 +79,14 @@ def audit(
     for variable in ONE_THREAD:
         os.environ.setdefault(variable, "1")
     with _progress(live=False) as say:  # nothing may print while the audit listens for what a vault prints
-        pages = run_audit(DEPTHS[depth], workers, keep, say)
+        parts = run_audit(DEPTHS[depth], workers, keep, say)
+    command = f"privcfs-lab audit --depth {depth}"
     write.parent.mkdir(parents=True, exist_ok=True)
-    write.write_text(audit_html(pages, depth, f"Written by privcfs-lab audit --depth {depth}."), encoding="utf-8")
-    found = [f"{page.title}: {row}" for page in pages.values() for row in breaches(page)]
+    write.write_text(audit_html(parts, depth, f"Written by {command}."), encoding="utf-8")
+    if pages is not None:
+        for name, page in parts.items():
+            page.write(pages, name, command, deciding_source(page.deciding or DECIDING))
+    found = [f"{page.title}: {row}" for page in parts.values() for row in breaches(page)]
     for row in found:
         console.print(f"breach: {row}", highlight=False)
     console.print(f"{len(found)} breaches. Wrote {write}", highlight=False)

@@ -24,7 +24,7 @@ def breaches(page: Page) -> list[str]:
     """The rows of a page that break their bound, by what they begin with; a page that judges nothing breaks its own."""
     names = [column.name for column in page.columns]
     verdicts = [position for position, name in enumerate(names) if name in VERDICTS]
-    if not _judged(page):
+    if verdicts and not _judged(page):
         return ["nothing was judged"]
     broken = [row for row in page.rows if any(row[position] in BROKEN for position in verdicts)]
     return [", ".join(str(cell) for cell in row[:3] if cell is not None) for row in broken]

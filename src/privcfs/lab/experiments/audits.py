@@ -83,10 +83,10 @@ def black_box(study: Study, depth: Depth = FULL) -> Page:
         "An event is chosen on the first half of the draws and judged on the second: with 95 % confidence, epsilon is "
         "at least what stands under *proven*; a *second opinion* on the same counts is the package privacy-estimates; "
         "*exact* is the true value for these two graphs. The graphs are made to be hostile: one edge moves every score "
-        "by the whole range. A shipped mechanism must stay at or below its claim; a broken twin must be convicted by "
-        "the checker named for it in at least 95 % of the trials (certain checkers need one), while the honest part "
-        "beside it passes. *Power at least* is the lower 95 % limit. A public guess is the same on both graphs: no "
-        "number of questions proves anything about it."
+        "but the empty set's by the whole range. A shipped mechanism must stay at or below its claim; a broken twin "
+        "must be convicted by the checker named for it in at least 95 % of the trials (certain checkers need one), "
+        "while the honest part beside it passes. *Power at least* is the lower 95 % limit. A public guess is the same "
+        "on both graphs: no number of questions proves anything about it."
     )
     return Page("Black-box audit and broken twins", about, BLACK_BOX, rows)
 
@@ -126,12 +126,12 @@ def worst_case(study: Study, depth: Depth = FULL) -> Page:
         "compared completely: all 1,024 graphs on five nodes with random models, every shipped utility and mechanism. "
         "Climbing starts from sixty sampled neighbours of the real graph and keeps every change that raises the loss, "
         "first in the surroundings that both graphs share, then at one node, then anywhere near the target. "
-        "*Constructed*: a two-layer GCN around which one private edge moves every score by its whole range; with more "
-        "candidates the loss tends to epsilon, so the bound cannot be improved in general. *Ceiling of the list* is "
-        "proven: each candidate can move only within its own range (a larger candidate has a smaller one, the empty "
-        "set almost none), so for the lists that are really used the loss stays below epsilon by the slack shown. The "
-        "paper's sampled pairs reached a ratio of 35.3, a loss of 3.56; the worst neighbours are far worse. A public "
-        "guess does not move: its loss is 0."
+        "*Constructed*: a two-layer GCN around which one private edge moves every score but the empty set's by its "
+        "whole range; with more candidates the loss tends to epsilon, so the bound cannot be improved in general. "
+        "*Ceiling of the list* is proven: each candidate can move only within its own range (a larger candidate has a "
+        "smaller one, the empty set almost none), so for the lists that are really used the loss stays below epsilon "
+        "by the slack shown. The paper's sampled pairs reached a ratio of 35.3, a loss of 3.56; the worst neighbours "
+        "are far worse. A public guess does not move: its loss is 0."
     )
     return Page("Worst-case search", about, WORST, rows, deciding=Climbed.deciding)
 

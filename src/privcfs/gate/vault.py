@@ -45,8 +45,9 @@ MOST_LEVELS = 20_000
 EVALUATION_SHARE = 0.8  # of a public answering time
 SILENCE = RLock()  # the filter of warnings belongs to the whole process; a fork waits, or its child would wait forever
 ANSWERING = RLock()  # with a public answering time one answer follows another: waiting for it takes public time too
-for lock in (SILENCE, ANSWERING):  # the last registered is taken first, as in a release
-    os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
+os.register_at_fork(before=SILENCE.acquire, after_in_parent=SILENCE.release, after_in_child=SILENCE.release)
+# Registered last, taken first, as in a release.
+os.register_at_fork(before=ANSWERING.acquire, after_in_parent=ANSWERING.release, after_in_child=ANSWERING.release)
 
 
 @final

@@ -17,7 +17,7 @@ from privcfs.gate.accounting import Limit
 from privcfs.gate.ledger.ledger import Ledger
 from privcfs.gate.vault import Method, Vault
 from privcfs.lab.audit.hostile import ONE_AGAINST_MANY
-from privcfs.lab.audit.twins import Watching
+from privcfs.lab.audit.twins import Wrapped
 from privcfs.private.outcomes.outcomes import Outcomes
 from privcfs.private.utilities.utility import Scores
 
@@ -30,7 +30,7 @@ Request = Callable[[Vault], object]
 
 @final
 @dataclass(frozen=True, slots=True)
-class Watched(Watching):
+class Watched(Wrapped):
     """Reports each time the private graph has been read, and can die there."""
 
     on_read: Callable[[], None] = field(repr=False)

@@ -9,7 +9,7 @@ from privcfs.embedded import NAMES
 @final
 @dataclass(frozen=True, slots=True)
 class Depth:
-    """How many graphs, questions and repetitions, beside what a study says about seeds and targets."""
+    """How many graphs, questions, repetitions, seeds and targets."""
 
     name: str
     graphs: int  # random small graphs of the exact checks

@@ -191,9 +191,7 @@ def _certain_twins() -> Iterator[tuple[str, str, Check]]:
     rule = ONE_AGAINST_MANY.rule
     loud = partial(_differential, lambda graph: Method(twins.LoudRule(graph, rule)))
     yield "error that depends on an edge", "differential run", loud
-    failing = partial(
-        _differential, lambda graph: Method(rule, twins.FailingUtility(graph.has_edge(LAST, ONE_AGAINST_MANY.target)))
-    )
+    failing = partial(_differential, lambda graph: Method(rule, twins.FailingUtility(_has_last(graph))))
     yield "failure that depends on an edge", "differential run", failing
 
 

@@ -266,7 +266,7 @@ class LoudRule(PeekingRule):
 
 
 @dataclass(frozen=True, slots=True)
-class Watching(Utility):
+class Wrapped(Utility):
     """The gated utility, to be broken or watched where it scores."""
 
     honest: Gated = field(default=Gated(), kw_only=True)
@@ -283,7 +283,7 @@ class Watching(Utility):
 
 @final
 @dataclass(frozen=True, slots=True)
-class FailingUtility(Watching):
+class FailingUtility(Wrapped):
     """Ends the process where an edge is missing, instead of scoring. Rejected by the differential run.
 
     Not when a vault is opened and rehearses on a few candidates: that would be the owner's to see.
@@ -299,7 +299,7 @@ class FailingUtility(Watching):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Dawdling(Watching):
+class Dawdling(Wrapped):
     """Takes 15 milliseconds longer on one graph. Rejected by the time of its answers."""
 
     dawdles: bool = field(repr=False)

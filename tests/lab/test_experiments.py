@@ -16,7 +16,7 @@ from privcfs.lab.experiments import EXPERIMENTS, PAPER, findings, frontier, over
 from privcfs.lab.experiments.cells import ARMS, verdict
 from privcfs.lab.inspection import inspect
 from privcfs.lab.measure import RECORD, Scene, measure, public_guesses
-from privcfs.lab.metrics import candidate_sizes, quality, regret_bound, release_law
+from privcfs.lab.metrics import quality, regret_bound, release_law
 from privcfs.lab.report import Estimate
 from privcfs.lab.simulate import Simulation
 from privcfs.lab.study import Cell, Study
@@ -80,7 +80,7 @@ def test_expectations_agree_with_draws(cora: Simulation) -> None:
     exact = quality(found, law)
     assert abs(found.flips[drawn].mean() - exact.valid) < 0.015
     assert abs((found.flips & (found.predictions == found.runner_up))[drawn].mean() - exact.targeted) < 0.015
-    assert abs(candidate_sizes(found.candidates)[drawn].mean() - exact.size) < 0.03
+    assert abs(found.candidates.sizes[drawn].mean() - exact.size) < 0.03
     assert abs((drawn == 0).mean() - exact.empty) < 0.01
     regrets = found.utilities.max() - found.utilities[drawn]
     assert abs(regrets.mean() - exact.regret) < 0.015
@@ -125,7 +125,7 @@ def test_the_public_guess_does_not_depend_on_private_edges(cora: Simulation) -> 
     assert rows[0]["near"] != rows[1]["near"]
     candidates = ARMS["joint"].candidates.propose(context, target)
     outcomes = evaluate(Scene.of(cora.graph, context).snapshot, context, candidates, Deadline(60))
-    sizes, margins = candidate_sizes(candidates), outcomes.margins().ravel()
+    sizes, margins = candidates.sizes, outcomes.margins()
     for most, position in enumerate(public_guesses(outcomes), 1):
         assert 1 <= sizes[position] <= most
         assert margins[position] == margins[(sizes <= most) & (sizes > 0)].min()

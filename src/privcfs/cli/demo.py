@@ -98,9 +98,9 @@ def behind_the_curtain(graph: PrivateGraph, context: PublicContext, release: Rel
     candidates = METHOD.candidates.propose(context, release.target)
     outcomes = evaluate(graph, context, candidates, Deadline(METHOD.evaluation_seconds))
     snapshot = PrivateGraph.from_edges(context.snapshot.pairs, number_of_nodes=context.number_of_nodes)
-    margins = evaluate(snapshot, context, candidates, Deadline(METHOD.evaluation_seconds)).margins().ravel()
+    margins = evaluate(snapshot, context, candidates, Deadline(METHOD.evaluation_seconds)).margins()
     guess = 1 + int(np.argmin(margins[1:])) if len(margins) > 1 else 0
-    flips = outcomes.flips().ravel()
+    flips = outcomes.flips()
     probabilities = METHOD.mechanism.probabilities(METHOD.utility.score(outcomes), release.epsilon)
     return {
         "release_flips": bool(flips[list(candidates).index(release.intervention)]),

@@ -155,7 +155,7 @@ def _one_flip(features: NDArray[np.float32], star: Pairs, rng: np.random.Generat
     readout = np.column_stack([second, 0 * second])
     context = PublicContext(features, star, GCN(first, readout))
     graph = PrivateGraph.from_edges(star, number_of_nodes=NODES)
-    margins = evaluate(graph, context, BOUNDARY.propose(context, 0), Deadline(60)).logits[:, 0].ravel()
+    margins = evaluate(graph, context, BOUNDARY.propose(context, 0), Deadline(60)).logits[0]
     lowest = np.sort(margins)[:2]
     bias = np.array([0, lowest.mean()], np.float32)
     return PublicContext(features, star, GCN(first, readout, second_bias=bias))

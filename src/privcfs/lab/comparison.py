@@ -29,7 +29,6 @@ from privcfs.lab.baselines.dp_sgd import DPSGD
 from privcfs.lab.baselines.gap import train as train_gap
 from privcfs.lab.inspection import inspect
 from privcfs.lab.measure import Records, printed_range
-from privcfs.lab.metrics import candidate_sizes
 from privcfs.lab.simulate import HALF, Simulation, TrainedOn
 from privcfs.lab.study import DECIDING, Work
 from privcfs.lab.targets import POPULATIONS
@@ -162,7 +161,7 @@ class Drawn(Contender):
             found = inspect(graph, context, target, self.method)
             law = LAWS[self.law](found, self.epsilon, printed_range(self.method) if self.printed else None)
             row["seconds"] = perf_counter() - start
-            sizes = candidate_sizes(found.candidates)
+            sizes = found.candidates.sizes
             row["target"], row["valid"], row["size"] = target, law @ found.flips, law @ sizes
             row["small"] = law @ (found.flips & (sizes <= SMALL))
             row["idle"] = law @ (~found.flips & (sizes > 0))

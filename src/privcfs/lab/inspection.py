@@ -52,8 +52,8 @@ def inspect(graph: PrivateGraph, context: PublicContext, target: int | str, meth
         candidates,
         outcomes.original(),
         runner_up(outcomes),
-        outcomes.predictions().ravel(),
-        outcomes.flips().ravel(),
+        outcomes.predictions(),
+        outcomes.flips(),
         scores.unseal() / scores.grid.denominator,
         scores,
         method,
@@ -62,5 +62,5 @@ def inspect(graph: PrivateGraph, context: PublicContext, target: int | str, meth
 
 def runner_up(outcomes: Outcomes) -> int:
     """The class that comes second before any intervention; the only class, if there is but one."""
-    scores = outcomes.logits[0, :, 0]
+    scores = outcomes.logits[:, 0]
     return int(np.argsort(-scores, kind="stable")[:2][-1])

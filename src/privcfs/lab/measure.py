@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from privcfs.gate.vault import Method
 from privcfs.lab.inspection import Inspection, inspect
-from privcfs.lab.metrics import candidate_sizes, quality, release_law
+from privcfs.lab.metrics import quality, release_law
 from privcfs.lab.variants import LAWS
 from privcfs.private.deadline import Deadline
 from privcfs.private.graph import PrivateGraph
@@ -104,9 +104,9 @@ def _record_guesses(row: np.void, scene: Scene, found: Inspection) -> None:
     guesses = public_guesses(outcomes)
     row["guess"] = found.flips[guesses]
     row["guess_targeted"] = found.flips[guesses] & (found.predictions[guesses] == found.runner_up)
-    row["guess_size"] = candidate_sizes(found.candidates)[guesses]
+    row["guess_size"] = found.candidates.sizes[guesses]
     row["polluted"] = outcomes.original() != found.original
-    row["spurious"] = outcomes.flips().ravel()[guesses] & ~found.flips[guesses]
+    row["spurious"] = outcomes.flips()[guesses] & ~found.flips[guesses]
 
 
 def public_guesses(on_snapshot: Outcomes) -> list[int]:
@@ -114,7 +114,7 @@ def public_guesses(on_snapshot: Outcomes) -> list[int]:
 
     The empty set never flips, so it is guessed only where there is nothing else.
     """
-    margins, sizes = on_snapshot.margins().ravel(), candidate_sizes(on_snapshot.candidates)
+    margins, sizes = on_snapshot.margins(), on_snapshot.candidates.sizes
     margins[sizes == 0] += 10
     return [int(np.argmin(np.where(sizes <= most, margins, np.inf))) for most in range(1, LARGEST + 1)]
 

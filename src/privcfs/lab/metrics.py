@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from privcfs.lab.inspection import Inspection
 from privcfs.private.utilities.utility import Scores
-from privcfs.public.candidates.candidates import Candidates
 from privcfs.public.epsilon import Price, parse_epsilon
 
 Law = NDArray[np.float64]
@@ -38,7 +37,7 @@ def quality(found: Inspection, law: Law) -> Quality:
         valid=float(law @ found.flips),
         targeted=float(law @ (found.flips & (found.predictions == found.runner_up))),
         empty=float(law[0]),
-        size=float(law @ candidate_sizes(found.candidates)),
+        size=float(law @ found.candidates.sizes),
         regret=float(law @ regrets),
         regret_95=_quantile(regrets, law),
         collision=float(law @ law),
@@ -54,14 +53,6 @@ def release_law(found: Inspection, epsilon: Price, printed: Fraction | None = No
 def with_range(scores: Scores, printed: Fraction) -> Scores:
     """The same scores, drawn as if one candidate could move by `printed`."""
     return Scores(scores.unseal(), replace(scores.grid, span=int(scores.grid.denominator * printed)))
-
-
-def candidate_sizes(candidates: Candidates) -> NDArray[np.int64]:
-    """Elements of each candidate."""
-    pairs = np.array([len(chosen) for chosen in candidates.pair_sets])
-    masks = np.array([len(chosen) for chosen in candidates.feature_sets])
-    sizes: NDArray[np.int64] = (pairs[:, None] + masks).ravel()
-    return sizes
 
 
 def regret_bound(candidates: float, epsilon: float, range_: float) -> float:

@@ -117,7 +117,7 @@ class FilteredSupport(PeekingRule):
 
     def propose(self, context: PublicContext, target: int) -> Candidates:
         proposed = self.honest.propose(context, target)
-        flips = evaluate(self.graph, context, proposed, Deadline(60)).flips()
+        flips = evaluate(self.graph, context, proposed, Deadline(60)).flips().reshape(len(proposed.pair_sets), -1)
         return replace(
             proposed,
             pair_sets=_useful(proposed.pair_sets, np.atleast_1d(flips.any(axis=1))),

@@ -20,7 +20,7 @@ from privcfs.lab.audit.attack import distinguish
 from privcfs.lab.audit.checks import Pairs, as_pairs
 from privcfs.lab.inspection import inspect
 from privcfs.lab.measure import Records
-from privcfs.lab.metrics import candidate_sizes, release_law
+from privcfs.lab.metrics import release_law
 from privcfs.lab.simulate import HALF, Simulation, TrainedOn
 from privcfs.lab.study import DECIDING, Work
 from privcfs.lab.targets import POPULATIONS
@@ -100,15 +100,14 @@ def list_ceiling(candidates: Candidates, utility: Utility, mechanism: Mechanism,
 def score_ends(candidates: Candidates, utility: Utility) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The lowest and highest score that each candidate can have on any graph, failed evaluations included."""
     grid, weights = utility.grid(candidates.caps), utility.weights  # type: ignore[attr-defined]
-    unit, sizes = grid.denominator, candidate_sizes(candidates)
-    pairs = np.repeat([len(chosen) for chosen in candidates.pair_sets], len(candidates.feature_sets))
+    unit, sizes = grid.denominator, candidates.sizes
     size_terms = np.array([int(unit * weights.size_term(candidates.caps, int(size))) for size in sizes])
     high = size_terms + int(unit * (weights.flip + weights.plausibility))
     if isinstance(utility, Soft):
         high[0] = size_terms[0] + int(unit * weights.plausibility)
         return size_terms, high
     high[0] = size_terms[0]
-    return np.zeros_like(pairs), high
+    return np.zeros_like(high), high
 
 
 @final

@@ -45,11 +45,13 @@ class Greedy(Baseline):
             feature_sets = (masked, *(tuple(sorted((*masked, n))) for n in range(len(features)) if n not in masked))
             candidates = Candidates(target, Caps(99, 99), pairs, (), features, pair_sets, feature_sets)
             scores = evaluate(graph, context, candidates, Deadline(600)).logits
-            original = int(scores[0, :, 0].argmax()) if original < 0 else original
-            if scores[0, :, 0].argmax() != original:
+            original = int(scores[:, 0].argmax()) if original < 0 else original
+            if scores[:, 0].argmax() != original:
                 found = Candidates(target, Caps(99, 99), pairs, (), features, (gone,), (masked,))
                 return Explanation(found[0], original, True)
-            by_pair, by_feature = _margins(scores[:, :, 0], original), _margins(scores[0].T, original)
+            by_pair, by_feature = (
+                _margins(scores[:, part], original) for part in (candidates.starts[:-1], slice(len(feature_sets)))
+            )
             by_pair[0] = by_feature[0] = np.inf
             if min(by_pair.min(), by_feature.min()) == np.inf:
                 break
@@ -61,9 +63,9 @@ class Greedy(Baseline):
 
 
 def _margins(scores: NDArray[np.floating], original: int) -> NDArray[np.float64]:
-    """How far the original class leads, one row a candidate."""
-    rivals = np.delete(scores, original, axis=1).max(axis=1)
-    margins: NDArray[np.float64] = (scores[:, original] - rivals).astype(np.float64)
+    """How far the original class leads, one column a candidate."""
+    rivals = np.delete(scores, original, axis=0).max(axis=0)
+    margins: NDArray[np.float64] = (scores[original] - rivals).astype(np.float64)
     return margins
 
 

@@ -44,6 +44,6 @@ class Restricted(Baseline):
             outcomes = evaluate_weighted(weights, context, candidates)
             by_utility = int(np.argmax(self.method.utility.score(outcomes).unseal()))
             position = by_utility if self.rule == "best utility" else public_guesses(outcomes)[-1]
-            flips = bool(outcomes.flips().ravel()[position])
+            flips = bool(outcomes.flips()[position])
             answers.append(Explanation(candidates[position], outcomes.original(), flips))
         return answers

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from privcfs.lab.baselines.baseline import Problem
 from privcfs.lab.baselines.neighbourhoods import Maskable, Numbers
 from privcfs.lab.deep_gcn import DeepGCN
-from privcfs.private.outcomes.outcomes import Outcomes, membership
+from privcfs.private.outcomes.outcomes import Outcomes, flattened, membership
 from privcfs.public.backbones.gcn import GCN
 from privcfs.public.candidates.candidates import Candidates
 from privcfs.public.context import PublicContext
@@ -132,7 +132,7 @@ def evaluate_weighted(weights: Weights, context: PublicContext, candidates: Cand
             scores = np.einsum("n,fnh->fh", reach, hidden) @ model.second + model.second_bias
             logits[number, :, start : start + CHUNK] = scores.T
     effective = np.array([real[list(pair_set)].sum() for pair_set in candidates.pair_sets], np.int64)
-    return Outcomes(candidates, logits, effective)
+    return Outcomes(candidates, flattened(candidates, logits), effective)
 
 
 def _first_layer(

@@ -26,6 +26,7 @@ Bools = NDArray[np.bool_]
 Floats = NDArray[np.float32]
 Numbers = NDArray[np.int64]
 CHUNK = 32  # hidden rows at a time: their values for all masks must fit in memory, whatever the target's degree
+MOST_STATES = 4096  # pair sets at a time, likewise
 
 
 def evaluate_gcn(graph: PrivateGraph, context: PublicContext, candidates: Candidates, deadline: Deadline) -> Outcomes:
@@ -35,12 +36,23 @@ def evaluate_gcn(graph: PrivateGraph, context: PublicContext, candidates: Candid
     pairs = np.array(candidates.deletions + candidates.additions, np.int64).reshape(-1, 2)
     effective = effective_operations(graph, candidates)
     chosen = membership(candidates.pair_sets, len(pairs)) & effective
-    states = _states(graph, candidates, pairs, chosen)
-    rows, table = _distinct_rows(states)
-    gains, slopes = _pre_activations(rows, states, graph, context, backbone)
     inputs = _masked_inputs(context, backbone, candidates)
-    logits = _class_scores(table, gains, slopes, inputs, backbone, deadline)
+    logits = np.empty((backbone.number_of_classes, len(candidates)), np.float32)
+    for part in _parts(candidates):
+        states = _states(graph, candidates, pairs, chosen[part])
+        rows, table = _distinct_rows(states)
+        gains, slopes = _pre_activations(rows, states, graph, context, backbone)
+        width = int(candidates.widths[part[0]])
+        scores = _class_scores(table, gains, slopes, inputs[:, :width], backbone, deadline)
+        places = candidates.starts[part][:, None] + np.arange(width)
+        logits[:, places.ravel()] = scores.transpose(1, 0, 2).reshape(len(logits), -1)
     return Outcomes(candidates, logits, chosen.sum(axis=1))
+
+
+def _parts(candidates: Candidates) -> list[Numbers]:
+    """Pair sets that are combined with equally many feature sets, a bounded number at a time."""
+    groups = [np.flatnonzero(candidates.widths == width) for width in np.unique(candidates.widths) if width]
+    return [group[start : start + MOST_STATES] for group in groups for start in range(0, len(group), MOST_STATES)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

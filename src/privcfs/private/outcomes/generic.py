@@ -46,15 +46,16 @@ def evaluate_module(
     x = torch.cat([inner, torch.zeros(area.stand_ins, inner.shape[1])])
     masks = torch.tensor(membership(candidates.feature_sets, len(candidates.features)))
     batch = max(1, BATCH_BYTES // (x.numel() * 4))
-    logits = np.empty((len(chosen), len(masks), backbone.number_of_classes), np.float32)
-    for state, alive in enumerate(area.alive):
+    logits = np.empty((len(candidates), backbone.number_of_classes), np.float32)
+    for first, width, alive in zip(candidates.starts, candidates.widths, area.alive, strict=False):
         edges = torch.from_numpy(np.ascontiguousarray(area.pairs[alive].T))
-        for start in range(0, len(masks), batch):
+        for start in range(0, int(width), batch):
             deadline.check()
-            part = masks[start : start + batch]
-            logits[state, start : start + batch] = _forward(backbone, x, edges, part, candidates.features)
+            part = masks[start : min(start + batch, int(width))]
+            here = first + start
+            logits[here : here + len(part)] = _forward(backbone, x, edges, part, candidates.features)
     deadline.check()
-    return Outcomes(candidates, logits.transpose(0, 2, 1), chosen.sum(axis=1))
+    return Outcomes(candidates, np.ascontiguousarray(logits.T), chosen.sum(axis=1))
 
 
 def _forward(

@@ -19,7 +19,7 @@ from privcfs.public.candidates.candidates import Candidates
 
 @final
 class Outcomes(Sealed):
-    """`logits` has shape (pair sets, classes, feature sets); `effective` counts real operations per pair set."""
+    """`logits` has shape (classes, candidates); `effective` counts real operations per pair set."""
 
     __slots__ = ("candidates", "effective", "logits")
 
@@ -30,35 +30,43 @@ class Outcomes(Sealed):
 
     def original(self) -> int:
         """The prediction on the untouched graph: candidate 0 is the empty set. Ties go to the smaller class."""
-        return int(np.argmax(self.logits[0, :, 0]))
+        return int(np.argmax(self.logits[:, 0]))
 
-    def flips(self) -> NDArray[np.bool_]:
-        """Whether each candidate changes the prediction, shape (pair sets, feature sets)."""
+    def flips(self, desired: int | None = None) -> NDArray[np.bool_]:
+        """Whether each candidate changes the prediction; with `desired`, whether it changes it to that class."""
         original = self.original()
-        kept = self.logits[:, original]
+        if desired is not None:
+            wanted: NDArray[np.bool_] = (self.predictions() == desired) & (desired != original)
+            return wanted
+        kept = self.logits[original]
         flips = np.zeros(kept.shape, np.bool_)
-        for rival in range(self.logits.shape[1]):
+        for rival, scores in enumerate(self.logits):
             if rival < original:
-                flips |= self.logits[:, rival] >= kept
+                flips |= scores >= kept
             elif rival > original:
-                flips |= self.logits[:, rival] > kept
+                flips |= scores > kept
         return flips
 
     def predictions(self) -> NDArray[np.int64]:
-        """The predicted class under each candidate, shape (pair sets, feature sets)."""
-        classes: NDArray[np.int64] = np.argmax(self.logits, axis=1)
+        """The predicted class under each candidate."""
+        classes: NDArray[np.int64] = np.argmax(self.logits, axis=0)
         return classes
 
     def margins(self) -> NDArray[np.float64]:
-        """Probability of the original class minus that of its best rival, shape (pair sets, feature sets)."""
-        shifted = self.logits - self.logits.max(axis=1, keepdims=True)
+        """Probability of the original class minus that of its best rival."""
+        shifted = self.logits - self.logits.max(axis=0)
         probabilities = np.exp(shifted, dtype=np.float64)
-        probabilities /= probabilities.sum(axis=1, keepdims=True)
+        probabilities /= probabilities.sum(axis=0)
         original = self.original()
-        rivals = np.delete(probabilities, original, axis=1)
-        best = rivals.max(axis=1, initial=0.0)
-        margins: NDArray[np.float64] = probabilities[:, original] - best
+        rivals = np.delete(probabilities, original, axis=0)
+        margins: NDArray[np.float64] = probabilities[original] - rivals.max(axis=0, initial=0.0)
         return margins
+
+
+def flattened(candidates: Candidates, blocks: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Class scores of a full product, shape (pair sets, classes, feature sets), as `Outcomes` keeps them."""
+    kept = np.arange(blocks.shape[2]) < candidates.widths[:, None]
+    return np.ascontiguousarray(blocks.transpose(1, 0, 2)[:, kept])
 
 
 def effective_operations(graph: PrivateGraph, candidates: Candidates) -> NDArray[np.bool_]:

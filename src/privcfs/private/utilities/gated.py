@@ -10,6 +10,7 @@ Check: tests/contracts/test_utilities.py::test_no_pair_of_graphs_on_five_nodes_m
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import final
 
 import numpy as np
@@ -24,25 +25,31 @@ from privcfs.public.grid import Grid
 @final
 @dataclass(frozen=True, slots=True)
 class Gated(Utility):
-    """Validity first, then small, then plausible."""
+    """Validity first, then small, then plausible. With `desired`, only a change to that class counts as a flip."""
 
     weights: Weights = Weights()
+    desired: int | None = None
 
     def grid(self, caps: Caps) -> Grid:
-        w, unit = self.weights, self.weights.denominator(caps)
-        flips = {w.flip + w.size_term(caps, size) + w.plausibility * share for size, share in w.shapes(caps)}
-        levels = {0, int(unit * w.size)} | {int(unit * value) for value in flips}
-        return Grid(unit, tuple(sorted(levels)), int(unit * max(flips | {w.size})) if caps.largest else 0)
+        return _grid(self.weights, caps)
 
     def score(self, outcomes: Outcomes) -> Scores:
         grid = self.grid(outcomes.candidates.caps)
         rewards = int(grid.denominator * self.weights.flip) + size_and_plausibility(
             outcomes, self.weights, grid.denominator
         )
-        values = np.where(outcomes.flips(), rewards, 0)
-        values[0, 0] = int(grid.denominator * self.weights.size)
-        return Scores(values.ravel(), grid)
+        values = np.where(outcomes.flips(self.desired), rewards, 0)
+        values[0] = int(grid.denominator * self.weights.size)
+        return Scores(values, grid)
 
     def failed(self, candidates: Candidates) -> Scores:
         """Every candidate scores 0."""
         return Scores(np.zeros(len(candidates), np.int64), self.grid(candidates.caps))
+
+
+@lru_cache(maxsize=64)
+def _grid(w: Weights, caps: Caps) -> Grid:
+    unit = w.denominator(caps)
+    flips = {w.flip + w.size_term(caps, size) + w.plausibility * share for size, share in w.shapes(caps)}
+    levels = {0, int(unit * w.size)} | {int(unit * value) for value in flips}
+    return Grid(unit, tuple(sorted(levels)), int(unit * max(flips | {w.size})) if caps.largest else 0)

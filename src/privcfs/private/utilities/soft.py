@@ -13,6 +13,7 @@ Check: tests/contracts/test_utilities.py::test_no_pair_of_graphs_on_five_nodes_m
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import final
 
 import numpy as np
@@ -35,34 +36,39 @@ class Soft(Utility):
     weights: Weights = Weights()
 
     def grid(self, caps: Caps) -> Grid:
-        w, unit = self.weights, self.weights.denominator(caps, GRAIN)
-        fixed = {(w.size_term(caps, size), share) for size, share in w.shapes(caps)} | {(w.size, Fraction(1))}
-        fixed |= {(size, Fraction(0)) for size, _ in fixed}
-        levels = {
-            int(unit * (w.flip * credit / GRAIN + size + w.plausibility * share))
-            for size, share in fixed
-            for credit in range(GRAIN + 1)
-        }
-        return Grid(unit, tuple(sorted(levels)), int(unit * (w.flip + w.plausibility)) if caps.largest else 0)
+        return _grid(self.weights, caps)
 
     def score(self, outcomes: Outcomes) -> Scores:
         grid = self.grid(outcomes.candidates.caps)
         values = size_and_plausibility(outcomes, self.weights, grid.denominator)
         values += _credit(outcomes) * int(grid.denominator * self.weights.flip / GRAIN)
-        return Scores(values.ravel(), grid)
+        return Scores(values, grid)
 
     def failed(self, candidates: Candidates) -> Scores:
         """Every candidate scores its size term alone: plain zeros would lie further away than the span."""
         grid = self.grid(candidates.caps)
-        return Scores(size_terms(candidates, self.weights, grid.denominator).ravel(), grid)
+        return Scores(size_terms(candidates, self.weights, grid.denominator), grid)
+
+
+@lru_cache(maxsize=64)
+def _grid(w: Weights, caps: Caps) -> Grid:
+    unit = w.denominator(caps, GRAIN)
+    fixed = {(w.size_term(caps, size), share) for size, share in w.shapes(caps)} | {(w.size, Fraction(1))}
+    fixed |= {(size, Fraction(0)) for size, _ in fixed}
+    levels = {
+        int(unit * (w.flip * credit / GRAIN + size + w.plausibility * share))
+        for size, share in fixed
+        for credit in range(GRAIN + 1)
+    }
+    return Grid(unit, tuple(sorted(levels)), int(unit * (w.flip + w.plausibility)) if caps.largest else 0)
 
 
 def _credit(outcomes: Outcomes) -> NDArray[np.int64]:
     """Tenths of the margin that are gone; all ten only for a flip."""
     margins = outcomes.margins()
-    before = margins[0, 0]
+    before = margins[0]
     gone = 1 - margins / before if before > 0 else np.zeros_like(margins)
     tenths: NDArray[np.int64] = np.clip(np.floor(gone * GRAIN), 0, GRAIN - 1).astype(np.int64)
     tenths[outcomes.flips()] = GRAIN
-    tenths[0, 0] = 0
+    tenths[0] = 0
     return tenths

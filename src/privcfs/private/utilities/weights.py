@@ -49,26 +49,28 @@ class Weights:
         for pairs in range(caps.pairs + 1):
             shares = {Fraction(real, pairs) for real in range(pairs + 1)} if pairs else {Fraction(1)}
             found |= {(pairs + masks, share) for masks in range(caps.features + 1) for share in shares}
-        return {(size, share) for size, share in found if size}
+        return {(size, share) for size, share in found if 0 < size <= caps.largest}
 
 
 def size_terms(candidates: Candidates, weights: Weights, unit: int) -> NDArray[np.int64]:
-    """The public size term of each candidate, in units, shape (pair sets, feature sets)."""
+    """The public size term of each candidate, in units."""
     by_size = [int(unit * weights.size_term(candidates.caps, size)) for size in range(candidates.caps.largest + 1)]
-    pairs = np.array([len(chosen) for chosen in candidates.pair_sets])
-    masks = np.array([len(chosen) for chosen in candidates.feature_sets])
-    terms: NDArray[np.int64] = np.array(by_size)[pairs[:, None] + masks]
+    terms: NDArray[np.int64] = np.array(by_size)[candidates.sizes]
     return terms
 
 
 def size_and_plausibility(outcomes: Outcomes, weights: Weights, unit: int) -> NDArray[np.int64]:
-    """The size and plausibility terms of each candidate, in units, shape (pair sets, feature sets)."""
-    shares: NDArray[np.int64] = np.array(
-        [
-            int(unit * weights.plausibility * (Fraction(int(real), len(chosen)) if chosen else 1))
-            for chosen, real in zip(outcomes.candidates.pair_sets, outcomes.effective, strict=True)
-        ]
+    """The size and plausibility terms of each candidate, in units."""
+    most = outcomes.candidates.caps.pairs
+    shares = np.array(
+        [[_share(unit * weights.plausibility, real, count) for count in range(most + 1)] for real in range(most + 1)]
     )
+    counts = [len(chosen) for chosen in outcomes.candidates.pair_sets]
     terms = size_terms(outcomes.candidates, weights, unit)
-    terms += shares[:, None]
+    terms += np.repeat(shares[outcomes.effective, counts], outcomes.candidates.widths)
     return terms
+
+
+def _share(whole: Fraction, real: int, count: int) -> int:
+    """The whole for as many operations as are real; all of it where there are none."""
+    return int(whole * Fraction(min(real, count), count)) if count else int(whole)

@@ -2,9 +2,12 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
 
 from privcfs.public.context import PublicContext
 from privcfs.public.interventions import Intervention, Pair
@@ -14,22 +17,25 @@ Choice = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """The most pairs and the most features that one candidate of a rule may name."""
+    """The most pairs and the most features that one candidate of a rule may name, and the most elements in all."""
 
     pairs: int
     features: int
+    elements: int | None = None
 
     @property
     def largest(self) -> int:
         """The paper's k_max."""
-        return self.pairs + self.features
+        both = self.pairs + self.features
+        return both if self.elements is None else min(both, self.elements)
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """All combinations of a pair set with a feature set, in a fixed public order; the first is the empty set.
+    """Combinations of a pair set with a feature set, in a fixed public order; the first is the empty set.
 
-    A pair set holds positions in `deletions + additions`, a feature set positions in `features`.
+    A pair set holds positions in `deletions + additions`, a feature set positions in `features`. Each pair set comes
+    with all feature sets or, where the caps bound the elements in all, with the first so many: those that still fit.
     """
 
     target: int
@@ -39,14 +45,45 @@ class Candidates:
     features: tuple[int, ...] = ()
     pair_sets: tuple[Choice, ...] = ((),)
     feature_sets: tuple[Choice, ...] = ((),)
+    starts: NDArray[np.int64] = field(
+        init=False, repr=False, compare=False
+    )  # of each pair set's candidates, and the end
+
+    def __post_init__(self) -> None:
+        masks = [len(chosen) for chosen in self.feature_sets]
+        room = np.full(len(self.pair_sets), len(masks))
+        if self.caps.elements is not None:
+            left = self.caps.elements - np.array([len(chosen) for chosen in self.pair_sets])
+            room = np.searchsorted(np.maximum.accumulate(masks), left, side="right")
+        object.__setattr__(self, "starts", np.concatenate([[0], np.cumsum(room)]))
 
     def __len__(self) -> int:
-        return len(self.pair_sets) * len(self.feature_sets)
+        return int(self.starts[-1])
+
+    @property
+    def widths(self) -> NDArray[np.int64]:
+        """With how many of the feature sets, from the first, each pair set is combined."""
+        return np.diff(self.starts)
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """How many elements each candidate has."""
+        pairs = np.array([len(chosen) for chosen in self.pair_sets])
+        masks = np.array([len(chosen) for chosen in self.feature_sets])
+        _, feature_set = self.parts()
+        sizes: NDArray[np.int64] = np.repeat(pairs, self.widths) + masks[feature_set]
+        return sizes
+
+    def parts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The pair set and the feature set of each candidate, by position."""
+        pair_set = np.repeat(np.arange(len(self.pair_sets)), self.widths)
+        return pair_set, np.arange(len(self)) - self.starts[pair_set]
 
     def __getitem__(self, position: int) -> Intervention:
         if not 0 <= position < len(self):
             raise IndexError(f"candidate {position} of {len(self)}")
-        pair_set, feature_set = divmod(position, len(self.feature_sets))
+        pair_set = int(np.searchsorted(self.starts, position, side="right")) - 1
+        feature_set = position - int(self.starts[pair_set])
         chosen = self.pair_sets[pair_set]
         border = len(self.deletions)
         return Intervention(

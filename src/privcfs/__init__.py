@@ -6,8 +6,10 @@ The folders are the privacy boundary: `public` is known to everyone, `private` r
 from privcfs.errors import PrivcfsError
 from privcfs.gate.accounting import Limit
 from privcfs.gate.ledger import open_ledger
-from privcfs.gate.vault import Method, Vault
+from privcfs.gate.method import Method
+from privcfs.gate.vault import Vault
 from privcfs.private.graph import PrivateGraph
+from privcfs.private.secrets import Secrets
 from privcfs.public.assumptions import Assumption
 from privcfs.public.backbones.files import load_backbone, save_backbone
 from privcfs.public.backbones.gcn import GCN
@@ -27,6 +29,7 @@ __all__ = [
     "PrivcfsError",
     "PublicContext",
     "Release",
+    "Secrets",
     "TorchBackbone",
     "Vault",
     "load_backbone",

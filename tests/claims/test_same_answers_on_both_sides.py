@@ -64,7 +64,7 @@ def explosive() -> PublicContext:
     return PublicContext(features, [(0, 2), (0, 3)], GCN(first, np.array([[1.0, -1.0]], np.float32)))
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", sorted(set(RULES) - {"small-sets", "ladders"}))  # these may name node 1 themselves
 @pytest.mark.parametrize("utility", UTILITIES)
 def test_a_failure_that_depends_on_an_edge_cannot_be_seen(utility: str, rule: str, tmp_path: Path) -> None:
     method = Method(candidates=RULES[rule], utility=UTILITIES[utility])

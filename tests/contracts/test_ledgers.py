@@ -100,7 +100,7 @@ def test_it_survives_closing_and_remembers_its_limit_and_graph(path: Path) -> No
 def test_a_limit_changes_only_on_purpose(path: Path) -> None:
     ledger = SqliteLedger(path, Limit.of("1"))
     ledger.charge(request("a"))
-    with pytest.raises(SettingsError, match=r"limit differs from the ledger's \(1 in all\)"):
+    with pytest.raises(SettingsError, match=r"limit differs from the ledger's \(epsilon 1 in all\)"):
         SqliteLedger(path, Limit.of("5"))
     ledger.change_limit(Limit.of("2"))
     assert SqliteLedger(path, Limit.of("2")).charge(request("b")) is None

@@ -2,7 +2,7 @@ from fractions import Fraction
 
 import mpmath
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privcfs.gate.mechanisms.decay import ROUNDING, SCALE, bits_for, decay, exponential_above, spread
@@ -21,6 +21,7 @@ def test_the_ratio_never_exceeds_its_bound(epsilon: Fraction, span: int) -> None
         assert room - lost < rounding, "and it is not far below"
 
 
+@settings(deadline=None)
 @given(x=st.fractions(0, 40))
 def test_the_series_lies_above_the_exponential_and_close_to_it(x: Fraction) -> None:
     above = exponential_above(x)

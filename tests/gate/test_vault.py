@@ -46,7 +46,7 @@ def url(tmp_path: Path) -> str:
 
 
 def test_a_release_is_drawn_from_the_public_list_and_paid(world: World, url: str) -> None:
-    vault = Vault(world.graph, world.context, ledger=url, limit="3")
+    vault = Vault(world.graph, world.context, ledger=url, limit="3", method=Method())
     release = vault.release(target=0, epsilon="1")
     assert release.intervention in set(vault.propose(0))
     assert release.epsilon == 1
@@ -110,7 +110,7 @@ def raising(error: BaseException) -> Callable[..., Any]:
 def test_a_failed_evaluation_is_drawn_from_as_usual(
     world: World, url: str, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
-    vault = Vault(world.graph, world.context, ledger=url, limit="100")
+    vault = Vault(world.graph, world.context, ledger=url, limit="100", method=Method())
     monkeypatch.setattr(vault_module, "evaluate", raising(error))
     drawn = {vault.release(0, "1").intervention for _ in range(30)}
     assert len(drawn) > 5, "an even draw over the support"
@@ -285,7 +285,7 @@ def test_the_digest_names_context_and_method(world: World, tmp_path: Path) -> No
 
 def test_verify_finds_what_was_altered(world: World, url: str) -> None:
     ledger = open_ledger(url, Limit.of("9"))
-    release = Vault(world.graph, world.context, ledger=ledger).release(0, "1", request_id="r")
+    release = Vault(world.graph, world.context, ledger=ledger, method=Method()).release(0, "1", request_id="r")
     assert all(verify(release, ledger, world.context, Method()).values())
     fields = json.loads(release.to_json())
     fields["intervention"] = Intervention(delete=((5, 6),), mask=(1,)).to_dict()

@@ -27,6 +27,7 @@ def folder(tmp_path: Path) -> Path:
     np.savetxt(tmp_path / "public_edges.csv", pairs[::2], fmt="%d", delimiter=",")
     np.savetxt(tmp_path / "features.csv", rng.random((40, 9)) < 0.5, fmt="%d", delimiter=",")
     save_backbone(random_gcn(rng, 9), tmp_path / "gcn.safetensors", {})
+    save_backbone(random_gcn(rng, 9), tmp_path / "guide.safetensors", {})
     (tmp_path / "targets.txt").write_text("3\n5\n\n7\n11\n")
     subprocess.run([*RUN, OWNER, "init"], cwd=tmp_path, check=True, capture_output=True)
     return tmp_path

@@ -12,8 +12,8 @@ from privcfs import Method, PrivateGraph, PublicContext
 from privcfs.lab.inspection import Inspection, inspect
 from privcfs.lab.metrics import release_law
 from privcfs.lab.variants import LAWS
-from privcfs.lab.variants.feature_neighbours import FeatureNeighbours
 from privcfs.lab.variants.inert_masks import InertMasks
+from privcfs.public.candidates.pairs import LinkPredictor
 from privcfs.public.candidates.product import Product
 from tests.worlds import random_gcn, random_pairs
 
@@ -150,4 +150,4 @@ def test_feature_neighbours_are_the_most_similar_and_read_no_graph() -> None:
     expected = ((0, 1), (0, 2))
     for snapshot in (np.array([(0, 3)]), np.array(list(combinations(range(5), 2)))):
         context = PublicContext(features, snapshot, backbone)
-        assert FeatureNeighbours(2).pairs(context, 0) == expected
+        assert LinkPredictor(2).pairs(context, 0) == expected

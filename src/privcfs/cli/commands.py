@@ -14,9 +14,12 @@ from privcfs.cli.settings import load_settings, read_head, template, write_head
 from privcfs.embedded import NAMES
 from privcfs.errors import BudgetExhausted, InputError, SettingsError, VerificationFailed
 from privcfs.gate.accounting import Limit
+from privcfs.gate.asking import MOST_SUGGESTIONS
+from privcfs.gate.contracts import FixedPrice, Pure
+from privcfs.gate.snapshots import ONE_EDGE, Noise, publish_snapshot
 from privcfs.gate.vault import OWNER
 from privcfs.gate.vault import verify as check
-from privcfs.public.epsilon import show
+from privcfs.public.epsilon import parse_epsilon, show
 from privcfs.public.release import Release
 
 app = typer.Typer(
@@ -87,6 +90,10 @@ def explain(
     request_id: Annotated[
         str | None, typer.Option(help="Asking again with the same id returns the same release and pays nothing.")
     ] = None,
+    suggestions: Annotated[
+        int,
+        typer.Option(help="Answers per node that share no element, for the one price.", min=1, max=MOST_SUGGESTIONS),
+    ] = 1,
     as_json: JsonOption = False,
 ) -> None:
     """Pay for one private counterfactual per node and show it. With --json: one object per line."""
@@ -100,17 +107,21 @@ def explain(
     with Progress(console=console, transient=True, disable=as_json or len(nodes) < 3) as progress:
         for done, node in enumerate(progress.track(nodes, description="Releasing")):
             try:
-                release = opened.release(node, epsilon, analyst=analyst, request_id=request_id)
+                if suggestions == 1:
+                    found = [opened.release(node, epsilon, analyst=analyst, request_id=request_id)]
+                else:
+                    found = opened.suggest(node, epsilon, suggestions, analyst=analyst, request_id=request_id)
             except BudgetExhausted as error:
                 before = f" Before that, {done} of {len(nodes)} nodes were released." if done else ""
                 raise BudgetExhausted(f"{error}{before}") from None
-            if as_json:
-                emit(release_fields(release, context))
-            else:
-                say(f"Node {context.label(node)}, epsilon {show(release.epsilon)}:")
-                for line in in_words(release.intervention, context):
-                    say(f"  {line}")
-                say(f"  request id {release.request_id}")
+            for release in found:
+                if as_json:
+                    emit(release_fields(release, context))
+                else:
+                    say(f"Node {context.label(node)}, epsilon {show(release.epsilon)}:")
+                    for line in in_words(release.intervention, context):
+                        say(f"  {line}")
+                    say(f"  request id {release.request_id}")
             settings.remember(opened.head())
     if not as_json:
         balance = opened.balance()
@@ -118,7 +129,49 @@ def explain(
             say("Already paid: the same release as before.")
         say(f"Guarantee of each release: {release.guarantee}.")
         left = "" if balance.left is None else f", {show(balance.left)} left"
-        say(f"Budget: {show(balance.spent)} spent{left}.")
+        say(f"Budget: {balance.unit} {show(balance.spent)} spent{left}.")
+
+
+@app.command()
+def confirm(
+    certificate: Annotated[Path, typer.Argument(help="JSON of one release, as `explain --json` prints it.")],
+    epsilon: Annotated[str, typer.Option(help="Price of the answer; the truth is told with odds e^epsilon.")],
+    vault: VaultOption = VAULT,
+    analyst: Annotated[str, typer.Option(help="Who asks.")] = OWNER,
+    request_id: Annotated[str | None, typer.Option(help="As for explain.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Pay to learn whether a released change really flips the decision: a noisy yes or no."""
+    release = _read_release(certificate)[1]
+    settings = load_settings(vault)
+    opened = settings.vault()
+    verdict = opened.confirm(release.target, release.intervention, epsilon, analyst=analyst, request_id=request_id)
+    settings.remember(opened.head())
+    if as_json:
+        emit({**json.loads(verdict.to_json()), "reliability": verdict.reliability})
+        return
+    say(f"{'Yes' if verdict.flips else 'No'}: such an answer is right with probability {verdict.reliability:.3f}.")
+    say(f"Guarantee: {verdict.guarantee}.")
+
+
+@app.command()
+def select(
+    targets: Annotated[list[str], typer.Argument(help="A public list of nodes, by number or name.")],
+    epsilon: Annotated[str, typer.Option(help="Price of the choice.")],
+    vault: VaultOption = VAULT,
+    analyst: Annotated[str, typer.Option(help="Who asks.")] = OWNER,
+    request_id: Annotated[str | None, typer.Option(help="As for explain.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Pay for a private choice of whom to explain: one node of the list, close calls being likelier."""
+    settings = load_settings(vault)
+    opened = settings.vault()
+    chosen = opened.select(targets, epsilon, analyst=analyst, request_id=request_id)
+    settings.remember(opened.head())
+    if as_json:
+        emit(json.loads(chosen.to_json()))
+        return
+    say(f"Node {opened.context.label(chosen.target)}. Guarantee: {chosen.guarantee}.")
 
 
 @app.command()
@@ -129,6 +182,7 @@ def budget(
     check_head: Annotated[Path | None, typer.Option(help="Refuse a ledger that lacks the row in this file.")] = None,
     set_limit: Annotated[str | None, typer.Option(help="The owner's decision: change the total limit.")] = None,
     set_analyst_limit: Annotated[str | None, typer.Option(help="Likewise, the limit of each analyst.")] = None,
+    price: Annotated[str, typer.Option(help="Show how many more releases at this epsilon fit.")] = "1",
     as_json: JsonOption = False,
 ) -> None:
     """Show what is spent, held and left; check the ledger's chain on the way."""
@@ -140,7 +194,8 @@ def budget(
         ledger = settings.ledger_as_it_is(settings.known())
         before = ledger.limit
         total = before.total if set_limit is None else set_limit
-        ledger.change_limit(Limit.of(total, before.per_analyst if set_analyst_limit is None else set_analyst_limit))
+        each = before.per_analyst if set_analyst_limit is None else set_analyst_limit
+        ledger.change_limit(Limit.of(total, each, before.contract))
         settings.remember(ledger.head())
         if not as_json:
             say(f"Limits changed; write the same into {vault}.")
@@ -151,16 +206,57 @@ def budget(
         if kept is None:
             raise InputError(f"head file {check_head} does not exist; give one that --export-head wrote.")
         ledger.verify(kept)
-    balance = ledger.balance(analyst)
+    balance, contract = ledger.balance(analyst), ledger.limit.contract
+    cost = contract.cost(settings.dearest_mechanism(), parse_epsilon(price))
+    more = None if balance.left is None else int(balance.left / cost)
     if as_json:
-        emit({**balance_fields(balance), "analyst": analyst, "head": json.loads(ledger.head().to_json())})
+        fields = {**balance_fields(balance), "analyst": analyst, "head": json.loads(ledger.head().to_json())}
+        emit({**fields, "contract": contract.to_dict(), "price": price, "more_releases": more})
         return
     whose = "all analysts" if analyst is None else analyst
-    say(f"Budget of {whose}: {show(balance.spent)} spent in {balance.releases} releases ({show(balance.held)} held)")
+    say(
+        f"Budget of {whose}: {balance.unit} {show(balance.spent)} spent in {balance.releases} answers "
+        f"({show(balance.held)} held)"
+    )
     if balance.limit is not None and balance.left is not None:
-        say(f"Limit {show(balance.limit)}, left {show(balance.left)}: {int(balance.left)} more releases at epsilon 1.")
-    say(f"All of it together can move anyone's odds about the graph by a factor of at most {odds(balance.spent)}.")
+        at = "" if isinstance(contract, FixedPrice) else f" at epsilon {price}"
+        say(f"Limit {show(balance.limit)}, left {show(balance.left)}: {more} more releases{at}.")
+        say(f"The limit means: {contract.meaning(balance.limit)}.")
+    if ONE_EDGE in ledger.adjacencies():
+        say("A private snapshot is among it: what is spent in all is a promise for one edge, not for the whole graph.")
+    if isinstance(contract, Pure):
+        say(f"All of it together can move anyone's odds about the graph by a factor of at most {odds(balance.spent)}.")
     say("Ledger: chain valid.")
+
+
+@app.command()
+def snapshot(
+    epsilon: Annotated[str, typer.Option(help="Price, a promise for one edge; below about 6 it is mostly noise.")],
+    pairs: Annotated[
+        int | None,
+        typer.Option(help="How many pairs to publish (LapGraph); a public number. Without it: EdgeRand.", min=1),
+    ] = None,
+    write: Annotated[Path, typer.Option(help="Where the pairs go.")] = Path("public_edges.csv"),
+    vault: VaultOption = VAULT,
+    request_id: Annotated[str | None, typer.Option(help="As for explain.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Pay for a private snapshot where there are no public pairs. For the owner, before a vault serves."""
+    settings = load_settings(vault)
+    graph, names = settings.graph_without_context()
+    if write.exists() and request_id is None:
+        raise SettingsError(f"{write} exists; name another file, so that no public snapshot is lost.")
+    ledger = settings.ledger()
+    noise = Noise(pairs)
+    drawn = publish_snapshot(graph, ledger, epsilon, noise, request_id=request_id)
+    settings.remember(ledger.head())
+    rows = [f"{u},{w}" if names is None else f"{names[u]},{names[w]}" for u, w in drawn.tolist()]
+    write.write_text("\n".join(["source,target", *rows]) + "\n", encoding="utf-8")
+    if as_json:
+        emit({"written": str(write), "pairs": len(drawn), "noise": noise.name, "epsilon": epsilon})
+        return
+    say(f"Wrote {len(drawn):,} pairs to {write} ({noise.name}, epsilon {epsilon} for one edge).")
+    say("Now set snapshot_is_private = true in the vault file.")
 
 
 @app.command()
@@ -173,7 +269,7 @@ def candidates(
     """Show the public list that a release would be drawn from. Costs nothing and reads no edge."""
     settings = load_settings(vault)
     context = settings.context()
-    proposed = settings.method().candidates.propose(context, context.node(target))
+    proposed = settings.method(context).candidates.propose(context, context.node(target))
     listed = [proposed[position] for position in range(min(most, len(proposed)))]
     if as_json:
         emit(
@@ -205,14 +301,10 @@ def verify(
     as_json: JsonOption = False,
 ) -> None:
     """Check a release certificate against the ledger and the public context."""
-    try:
-        text = certificate.read_text(encoding="utf-8")
-        release = Release.from_json(text)
-    except (OSError, UnicodeDecodeError):
-        raise InputError(f"certificate {certificate} cannot be read; give the JSON file of one release.") from None
+    text, release = _read_release(certificate)
     settings = load_settings(vault)
     context = settings.context()
-    checks = check(release, settings.ledger(), context, settings.method())
+    checks = check(release, settings.ledger(), context, settings.method(context))
     checks["no field was changed or added"] = json.loads(text) in (release.to_dict(), release_fields(release, context))
     failed = [name for name, good in checks.items() if not good]
     if as_json:
@@ -222,3 +314,11 @@ def verify(
             say(f"{'yes' if good else 'NO '}  {name}")
     if failed:
         raise VerificationFailed(f"certificate is not valid: {'; '.join(failed)}: no.")
+
+
+def _read_release(certificate: Path) -> tuple[str, Release]:
+    try:
+        text = certificate.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise InputError(f"certificate {certificate} cannot be read; give the JSON file of one release.") from None
+    return text, Release.from_json(text)

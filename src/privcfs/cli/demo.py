@@ -11,7 +11,8 @@ from privcfs.cli.output import balance_fields, emit, in_words, odds, release_fie
 from privcfs.cli.page import Story, page
 from privcfs.embedded import Dataset, load_dataset
 from privcfs.errors import BudgetExhausted, SettingsError
-from privcfs.gate.vault import Method, Vault
+from privcfs.gate.method import GUIDED
+from privcfs.gate.vault import Vault
 from privcfs.private.deadline import Deadline
 from privcfs.private.graph import PrivateGraph
 from privcfs.private.outcomes import evaluate
@@ -21,7 +22,7 @@ from privcfs.public.release import Release
 
 LIMIT = "10"
 TARGETS = {"cora": 1869, "citeseer": 2638}
-METHOD = Method()
+METHOD = GUIDED
 WARNING = (
     "SIMULATION. The citations play the secret; the public snapshot is half of them, drawn for this demo, so it "
     "protects nobody. Yours must have been public before, and independently of, the private edges: no program can "
@@ -46,7 +47,7 @@ def run_demo(name: str, target: int | None, epsilon: str, folder: Path, as_json:
     except BudgetExhausted as error:
         raise BudgetExhausted(f"{error} That is the point of a limit; delete {folder} to start over.") from None
     story = _story(data, release, context, vault, behind_the_curtain(graph, context, release))
-    auc = (1 + METHOD.mechanism.advantage(release.epsilon)) / 2
+    auc = (1 + _advantage(context, release)) / 2
     html, certificate = folder / "release.html", folder / "release.json"
     try:
         html.write_text(page(story, release, context, vault.balance(), auc), encoding="utf-8")
@@ -65,7 +66,7 @@ def _story(data: Dataset, release: Release, context: PublicContext, vault: Vault
     balance = vault.balance()
     left = balance.left or Fraction(0)
     price, factor = show(release.epsilon), odds(release.epsilon)
-    advantage = METHOD.mechanism.advantage(release.epsilon)
+    advantage = _advantage(context, release)
     return Story(
         title=f"What small change would flip the decision on paper {context.label(release.target)}?",
         lead=f"{data.name.capitalize()}: {context.number_of_nodes:,} papers, "
@@ -93,6 +94,12 @@ def _story(data: Dataset, release: Release, context: PublicContext, vault: Vault
     )
 
 
+def _advantage(context: PublicContext, release: Release) -> float:
+    """The most by which an attack on this release can beat a coin."""
+    candidates = METHOD.candidates.propose(context, release.target)
+    return METHOD.prepare(context, candidates, release.epsilon).advantage(release.epsilon)
+
+
 def behind_the_curtain(graph: PrivateGraph, context: PublicContext, release: Release) -> dict[str, Any]:
     """What only the owner could compute, and the honest zero: the best guess from public data alone."""
     candidates = METHOD.candidates.propose(context, release.target)
@@ -101,7 +108,8 @@ def behind_the_curtain(graph: PrivateGraph, context: PublicContext, release: Rel
     margins = evaluate(snapshot, context, candidates, Deadline(METHOD.evaluation_seconds)).margins()
     guess = 1 + int(np.argmin(margins[1:])) if len(margins) > 1 else 0
     flips = outcomes.flips()
-    probabilities = METHOD.mechanism.probabilities(METHOD.utility.score(outcomes), release.epsilon)
+    mechanism = METHOD.prepare(context, candidates, release.epsilon)
+    probabilities = mechanism.probabilities(METHOD.utility.score(outcomes), release.epsilon)
     return {
         "release_flips": bool(flips[list(candidates).index(release.intervention)]),
         "chance": float(probabilities @ flips),

@@ -47,6 +47,7 @@ def release_fields(release: Release, context: PublicContext) -> dict[str, Any]:
 def balance_fields(balance: Balance) -> dict[str, Any]:
     """A budget as JSON shows it."""
     return {
+        "unit": balance.unit,
         "limit": None if balance.limit is None else show(balance.limit),
         "spent": show(balance.spent),
         "held": show(balance.held),

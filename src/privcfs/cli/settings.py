@@ -2,28 +2,46 @@
 
 import secrets
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, final
 
-from privcfs.errors import InputError, SettingsError
+from privcfs.errors import ContextError, InputError, SettingsError
+from privcfs.files import read_features, read_node_ids
 from privcfs.gate.accounting import Limit
+from privcfs.gate.contracts import Contract, contract_from
+from privcfs.gate.guidance import Costs, Rehearsal
 from privcfs.gate.ledger import SQLITE, open_ledger
 from privcfs.gate.ledger.ledger import Head, Ledger
 from privcfs.gate.mechanisms import MECHANISMS
-from privcfs.gate.vault import Method, Vault
+from privcfs.gate.mechanisms.mechanism import Mechanism
+from privcfs.gate.mechanisms.rank_profile import SubsetSelection
+from privcfs.gate.method import Method
+from privcfs.gate.vault import Vault
 from privcfs.private.graph import PrivateGraph
-from privcfs.private.utilities import UTILITIES
-from privcfs.public.assumptions import DEFAULT, Assumption
+from privcfs.private.secrets import Secrets
+from privcfs.private.utilities import EXPLAINERS, UTILITIES
+from privcfs.private.utilities.gated import Gated
+from privcfs.public.assumptions import Assumption, hiding
 from privcfs.public.backbones.files import load_backbone
 from privcfs.public.candidates import RULES
+from privcfs.public.candidates.actionability import Actionability
+from privcfs.public.candidates.ladders import Ladders
+from privcfs.public.candidates.partners import Partners
+from privcfs.public.candidates.small_sets import SmallSets
 from privcfs.public.context import PublicContext
+from privcfs.public.guidance.worlds import Worlds
 
+REHEARSED = "rehearsed"
 TEMPLATE = """\
 # A privcfs vault. Paths are relative to this file.
 
 [graph]                          # SECRET: nobody but the owner reads these files
 edges = "edges.csv"              # rows source,target or source,target,weight (.csv or .parquet)
+model = "gcn.safetensors"        # the frozen two-layer GCN that decides (ours, or a PyTorch Geometric state dict);
+                                 # leave it out only if the public model below is the one that decides
+# features = "own_features.csv"  # where features are secret too; the public table then holds what is public of them
 id = "{graph_id}"
                                  # random; ties this graph to one budget. Keep it as long as the graph lives.
 # simplify = true                # drop self-loops and merge repeated rows instead of refusing them
@@ -31,27 +49,44 @@ id = "{graph_id}"
 [public]                         # KNOWN TO EVERYONE
 features = "features.csv"        # one row per node: .csv, .npy, or .npz written by scipy.sparse.save_npz
 snapshot = "public_edges.csv"    # pairs made public before, and independently of, the private edges
-backbone = "gcn.safetensors"     # a frozen two-layer GCN (ours, or a PyTorch Geometric state dict)
+backbone = "guide.safetensors"   # a model made from public data, which guides the search: privcfs-lab train
 # node_ids = "nodes.txt"         # one name per line, where nodes have names
-# backbone_from_snapshot = true  # say so if the model was trained on the snapshot alone
+# backbone_from_snapshot = true  # say so if this model decides and was trained on the snapshot alone
+# prediction_disclosed = true    # say so if people know the decision about themselves
+# snapshot_is_private = true     # say so if `privcfs snapshot` made the snapshot
 
 [budget]
 ledger = "sqlite:///budget.db"
-limit = "10"                     # epsilon for all releases together
+limit = "10"                     # for all releases together: epsilon, or rho, or releases, as the contract counts
 # limit_per_analyst = "2"
+# contract = "zcdp"              # pure (epsilons add up), zcdp (rhos add up; needs delta), fixed (price and delta)
+# delta = "0.000001"
+# price = "1"                    # of every release, under a fixed contract
 head = "head.json"               # the ledger's newest row, kept up to date: a lost or rolled-back ledger is refused
 
 [method]
-candidates = "one-hop"           # {rules}
+candidates = "small-sets"        # {rules}
 utility = "gated"                # {utilities}
-mechanism = "exponential"        # {mechanisms}
+mechanism = "rehearsed"          # rehearsed (guided by imagined graphs), {mechanisms}
+# disclosed = 0.5                # rehearsed: the share of all pairs that the snapshot is thought to hold
 # answer_seconds = 0.5           # every new answer takes this long, so that its time says nothing about edges
+
+# [actionable]                   # what an answer may name (small-sets and ladders)
+# immutable_nodes = ["7"]        # their pairs stay as they are
+# immutable_features = [3]
+# partners = ["1", "2"]          # who may be joined to a target; anyone, if left out
+# desired = 2                    # the class to reach; any other than the present one, if left out
+# cost = {{ delete = 1, add = 2, mask = 1, most = 4 }}
 """
 KEYS = {
-    "graph": {"edges", "id", "simplify"},
-    "public": {"features", "snapshot", "backbone", "node_ids", "backbone_from_snapshot"},
-    "budget": {"ledger", "limit", "limit_per_analyst", "head"},
-    "method": {"candidates", "utility", "mechanism", "answer_seconds"},
+    "graph": {"edges", "id", "simplify", "model", "features"},
+    "public": {
+        *("features", "snapshot", "backbone", "node_ids"),
+        *("backbone_from_snapshot", "prediction_disclosed", "snapshot_is_private"),
+    },
+    "budget": {"ledger", "limit", "limit_per_analyst", "head", "contract", "delta", "price"},
+    "method": {"candidates", "utility", "mechanism", "disclosed", "answer_seconds"},
+    "actionable": {"immutable_nodes", "immutable_features", "partners", "desired", "cost"},
 }
 
 
@@ -60,7 +95,7 @@ def template() -> str:
     return TEMPLATE.format(
         graph_id=secrets.token_hex(16),
         rules=", ".join(RULES),
-        utilities=", ".join(UTILITIES),
+        utilities=", ".join([*UTILITIES, *EXPLAINERS]),
         mechanisms=", ".join(MECHANISMS),
     )
 
@@ -76,26 +111,49 @@ class Settings:
     def vault(self) -> Vault:
         """Everything loaded: the graph, the context, the ledger."""
         context = self.context()
-        graph, seconds = self.graph(context), self.tables["method"].get("answer_seconds")
-        return Vault(graph, context, ledger=self.ledger(), method=self.method(), answer_seconds=seconds)
+        return Vault(
+            self.graph(context),
+            context,
+            ledger=self.ledger(),
+            method=self.method(context),
+            answer_seconds=self.tables["method"].get("answer_seconds"),
+            secrets=self.secrets(context),
+        )
 
     def context(self) -> PublicContext:
         """The public side alone."""
-        public = self.tables["public"]
-        from_snapshot = self._flag("public", "backbone_from_snapshot")
-        trained = {Assumption.BACKBONE_FROM_SNAPSHOT} if from_snapshot else {Assumption.BACKBONE_PUBLIC}
+        public, graph = self.tables["public"], self.tables["graph"]
+        assumptions = hiding(
+            model="model" in graph,
+            features="features" in graph,
+            snapshot=self._flag("public", "snapshot_is_private"),
+        )
+        if self._flag("public", "backbone_from_snapshot"):
+            if "model" in graph:
+                raise SettingsError("vault file: backbone_from_snapshot is for a public model that decides; drop one.")
+            assumptions = assumptions - {Assumption.BACKBONE_PUBLIC} | {Assumption.BACKBONE_FROM_SNAPSHOT}
+        if self._flag("public", "prediction_disclosed"):
+            assumptions |= {Assumption.PREDICTION_DISCLOSED}
         return PublicContext(
             self._path("public", "features"),
             self._path("public", "snapshot"),
             load_backbone(self._path("public", "backbone")),
             node_ids=self._path("public", "node_ids") if "node_ids" in public else None,
-            assumptions=DEFAULT - {Assumption.BACKBONE_PUBLIC} | trained,
+            assumptions=assumptions,
         )
+
+    def secrets(self, context: PublicContext) -> Secrets | None:
+        """The secret model and features, where there are any."""
+        graph = self.tables["graph"]
+        if not {"model", "features"} & set(graph):
+            return None
+        model = load_backbone(self._path("graph", "model")) if "model" in graph else None
+        return Secrets(context, model=model, features=self._path("graph", "features") if "features" in graph else None)
 
     def ledger(self) -> Ledger:
         """The account, made on first use."""
         budget = self.tables["budget"]
-        limit = Limit.of(self._text("budget", "limit"), budget.get("limit_per_analyst"))
+        limit = Limit.of(self._text("budget", "limit"), budget.get("limit_per_analyst"), self.contract())
         ledger = self._open(limit, self.known())
         self.remember(ledger.head())
         return ledger
@@ -109,20 +167,75 @@ class Settings:
         if "head" in self.tables["budget"]:
             write_head(self._path("budget", "head"), head)
 
-    def method(self) -> Method:
+    def contract(self) -> Contract:
+        """What the limit counts."""
+        budget = self.tables["budget"]
+        named = {"kind": "contract", "delta": "delta", "epsilon": "price"}
+        fields = {field: str(budget[key]) for field, key in named.items() if key in budget}
+        if fields.get("kind") == "fixed":
+            fields["mechanism"] = str(self.tables["method"].get("mechanism", REHEARSED))
+        return contract_from(fields, dict(MECHANISMS))
+
+    def method(self, context: PublicContext) -> Method:
         """The public choices behind a release."""
-        return Method(
-            self._choice("candidates", RULES, "one-hop"),
-            self._choice("utility", UTILITIES, "gated"),
-            self._choice("mechanism", MECHANISMS, "exponential"),
+        allowed, desired, costs = self._actionable(context)
+        rule, utility = (
+            self._choice("candidates", RULES, "small-sets"),
+            self._choice("utility", {**UTILITIES, **EXPLAINERS}, "gated"),
         )
+        if isinstance(rule, SmallSets):
+            rule = replace(rule, allowed=allowed, partners=Partners(desired=desired))
+        elif isinstance(rule, Ladders):
+            rule = replace(rule, allowed=allowed)
+        elif self.tables["actionable"]:
+            raise SettingsError("vault file: [actionable] needs the candidates small-sets or ladders.")
+        if desired is not None:
+            if not isinstance(utility, Gated):
+                raise SettingsError("vault file: actionable.desired needs the utility gated.")
+            utility = replace(utility, desired=desired)
+        mechanism = self._choice("mechanism", {REHEARSED: None} | dict(MECHANISMS), REHEARSED)
+        if mechanism is not None:
+            return Method(rule, utility, mechanism)
+        disclosed = self.tables["method"].get("disclosed", Worlds().disclosed)
+        if isinstance(disclosed, bool) or not isinstance(disclosed, int | float):
+            raise SettingsError("vault file: method.disclosed must be a number from 0 to 1, without quotes.")
+        return Method(rule, utility, guide=Rehearsal(Worlds(disclosed=disclosed), costs=costs))
+
+    def dearest_mechanism(self) -> Mechanism:
+        """What a release costs at most: under a guide, the dearest of the mechanisms that it may prepare."""
+        mechanism: Mechanism | None = self._choice("mechanism", {REHEARSED: None} | dict(MECHANISMS), REHEARSED)
+        return mechanism or SubsetSelection(Fraction(1, 2))
+
+    def _actionable(self, context: PublicContext) -> tuple[Actionability, int | None, Costs]:
+        """What an answer may name, which class it should reach, and what its elements cost."""
+        table = self.tables["actionable"]
+        try:
+            immutable, partners = (
+                None if key not in table else frozenset(context.node(str(node)) for node in table[key])
+                for key in ("immutable_nodes", "partners")
+            )
+            features = frozenset(int(feature) for feature in table.get("immutable_features", ()))
+            desired = None if "desired" not in table else range(context.number_of_classes)[int(table["desired"])]
+            costs = Costs(**{str(key): int(value) for key, value in dict(table.get("cost", {})).items()})
+        except (TypeError, ValueError, IndexError, InputError) as error:
+            raise SettingsError(f"vault file: [actionable] cannot be read: {error}") from None
+        return Actionability(immutable or frozenset(), features, partners), desired, costs
 
     def graph(self, context: PublicContext) -> PrivateGraph:
         """The secret edges alone."""
+        return self._edges(context.number_of_nodes, context.node_ids)
+
+    def graph_without_context(self) -> tuple[PrivateGraph, tuple[str, ...] | None]:
+        """The secret edges and the names of nodes, before there is a snapshot or a model."""
+        count = read_features(self._path("public", "features"), ContextError).shape[0]
+        named = "node_ids" in self.tables["public"]
+        names = read_node_ids(self._path("public", "node_ids"), ContextError) if named else None
+        return self._edges(int(count), names), names
+
+    def _edges(self, nodes: int, names: tuple[str, ...] | None) -> PrivateGraph:
         path = self._path("graph", "edges")
         read = PrivateGraph.from_parquet if path.suffix == ".parquet" else PrivateGraph.from_csv
-        simplify = self._flag("graph", "simplify")
-        return read(path, number_of_nodes=context.number_of_nodes, node_ids=context.node_ids, simplify=simplify)
+        return read(path, number_of_nodes=nodes, node_ids=names, simplify=self._flag("graph", "simplify"))
 
     def _open(self, limit: Limit | None, known: Head | None) -> Ledger:
         return open_ledger(self._ledger_url(), limit, graph_id=self._text("graph", "id"), known=known)

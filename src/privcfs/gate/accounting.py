@@ -1,9 +1,10 @@
-"""Basic composition in exact fractions: prices add up, and a limit is never passed.
+"""Exact sums against exact limits: costs add up in the unit of one contract, and a limit is never passed.
 
 Zone: gate
-Claim: k releases at prices e1..ek are (e1 + ... + ek)-DP together, and the sum never exceeds the limit.
-Why: pure DP composes by addition, prices chosen adaptively included; `check` refuses before anything is charged, and
-    its refusal depends on public prices alone.
+Claim: the sum of all costs never exceeds the limit; under a pure contract, k releases at prices e1..ek are
+    (e1 + ... + ek)-DP together.
+Why: what a contract counts composes by addition (contracts.py), prices chosen adaptively included; `check` refuses
+    before anything is charged, and its refusal depends on public costs alone.
 Check: tests/gate/test_accounting.py::test_ten_charges_of_a_tenth_are_exactly_one
 """
 
@@ -12,26 +13,28 @@ from fractions import Fraction
 from typing import final
 
 from privcfs.errors import BadEpsilon, BudgetExhausted, SettingsError
+from privcfs.gate.contracts import Contract, Pure
 from privcfs.public.epsilon import MOST, NANO, Price, parse_decimal, show
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The most that all analysts together, and optionally each one alone, may spend."""
+    """The most that all analysts together, and optionally each one alone, may spend, in the unit of a contract."""
 
     total: Fraction
     per_analyst: Fraction | None = None
+    contract: Contract = Pure()
 
     @classmethod
-    def of(cls, total: Price, per_analyst: Price | None = None) -> "Limit":
-        """From decimals such as "10"."""
+    def of(cls, total: Price, per_analyst: Price | None = None, contract: Contract | None = None) -> "Limit":
+        """From decimals such as "10"; of epsilon, unless a contract counts otherwise."""
         try:
             whole = parse_decimal(total, "limit")
             each = None if per_analyst is None else parse_decimal(per_analyst, "limit per analyst")
         except BadEpsilon as error:
             raise SettingsError(str(error)) from None
-        return cls(whole, each)
+        return cls(whole, each, contract or Pure())
 
     def __post_init__(self) -> None:
         for value in (self.total, self.per_analyst):
@@ -50,8 +53,8 @@ class Limit:
         ):
             if limit is not None and used + price > limit:
                 raise BudgetExhausted(
-                    f"epsilon {show(price)} does not fit: {show(used)} of the {whose} limit {show(limit)} is spent, "
-                    f"{show(limit - used)} is left. Nothing was charged; ask for less."
+                    f"{self.contract.unit} {show(price)} does not fit: {show(used)} of the {whose} limit {show(limit)} "
+                    f"is spent, {show(limit - used)} is left. Nothing was charged; ask for less."
                 )
 
 
@@ -64,6 +67,7 @@ class Balance:
     spent: Fraction
     held: Fraction
     releases: int
+    unit: str = "epsilon"
 
     @property
     def left(self) -> Fraction | None:

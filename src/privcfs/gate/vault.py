@@ -13,32 +13,36 @@ import hashlib
 import os
 import secrets
 import warnings
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from fractions import Fraction
 from threading import RLock
 from time import monotonic, sleep
 from typing import final
 
 import numpy as np
 
-from privcfs.errors import BackboneError, InputError, SettingsError, SimulatedSnapshot
+from privcfs.errors import BackboneError, BadEpsilon, InputError, SettingsError, SimulatedSnapshot
 from privcfs.gate.accounting import Balance, Limit
+from privcfs.gate.asking import CLOSE_CALL, CLOSENESS, MOST_SUGGESTIONS, YES_OR_NO, Asked, alone, says, without
 from privcfs.gate.ledger import open_ledger
 from privcfs.gate.ledger.ledger import Head, Ledger, Request
-from privcfs.gate.mechanisms.exponential import Exponential
 from privcfs.gate.mechanisms.mechanism import Mechanism
+from privcfs.gate.method import GUIDED, Method, checked_seconds
 from privcfs.gate.randomness import SystemRandomness
 from privcfs.private.deadline import Deadline
 from privcfs.private.graph import PrivateGraph
 from privcfs.private.outcomes import evaluate
-from privcfs.private.utilities.gated import Gated
-from privcfs.private.utilities.utility import Scores, Utility
+from privcfs.private.secrets import Secrets
+from privcfs.private.utilities.utility import Scores
 from privcfs.public.assumptions import Assumption
-from privcfs.public.candidates.candidates import CandidateRule, Candidates
-from privcfs.public.candidates.product import Product
-from privcfs.public.context import PublicContext
-from privcfs.public.epsilon import Price, parse_epsilon
-from privcfs.public.release import ADJACENCY, Guarantee, Release
+from privcfs.public.candidates.candidates import Candidates, Caps
+from privcfs.public.context import PublicContext, Readable
+from privcfs.public.epsilon import NANO, Price, parse_epsilon, show
+from privcfs.public.interventions import Intervention
+from privcfs.public.release import Guarantee, Release, adjacency_of
+from privcfs.public.verdict import Selection, Verdict
 
 OWNER = "owner"
 MOST_LEVELS = 20_000
@@ -51,24 +55,13 @@ os.register_at_fork(before=ANSWERING.acquire, after_in_parent=ANSWERING.release,
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Method:
-    """The public choices behind a release: which candidates, how scored, how drawn, how long it may take."""
-
-    candidates: CandidateRule = Product()
-    utility: Utility = Gated()
-    mechanism: Mechanism = Exponential()
-    evaluation_seconds: float = 60
-
-    def __post_init__(self) -> None:
-        _seconds(self.evaluation_seconds, "evaluation_seconds")
-
-
-@final
 class Vault:
     """Holds a private graph and lets out paid releases, one at a time."""
 
-    __slots__ = ("_answer_seconds", "_context", "_digest", "_failures", "_graph", "_ledger", "_method", "_randomness")
+    __slots__ = (
+        *("_adjacency", "_answer_seconds", "_context", "_digest", "_failures", "_graph", "_ledger", "_method"),
+        *("_randomness", "_readable"),
+    )
 
     def __init__(
         self,
@@ -80,20 +73,25 @@ class Vault:
         method: Method | None = None,
         simulation: bool = False,
         answer_seconds: float | None = None,
+        secrets: Secrets | None = None,
     ) -> None:
         """`ledger` is a URL, with `limit` where it may have to be made, or an open ledger, which has its own.
 
-        With `answer_seconds` every new answer takes that long, one after another in a process; an evaluation that needs
-        more counts as failed.
+        What is in `secrets` decides in the place of the context's model or features, which then only guide; the promise
+        covers it too. With `answer_seconds` every new answer takes that long, one after another in a process; an
+        evaluation that needs more counts as failed.
         """
         _refuse_mismatch(graph, context, simulation)
-        self._answer_seconds = None if answer_seconds is None else _seconds(answer_seconds, "answer_seconds")
+        _refuse_confusion(context, secrets)
+        self._readable: Readable = context if secrets is None else secrets
+        self._adjacency = adjacency_of(context.assumptions)
+        self._answer_seconds = None if answer_seconds is None else checked_seconds(answer_seconds, "answer_seconds")
         if not isinstance(ledger, str | Ledger):
             raise SettingsError(f"ledger is a {type(ledger).__name__}; write sqlite:///budget.db or open one first.")
         if isinstance(ledger, Ledger) and limit is not None:
             raise SettingsError("limit belongs to an open ledger already; pass a ledger or a limit, not both.")
-        self._graph, self._context, self._method = graph, context, method or Method()
-        _rehearse(context, self._method)
+        self._graph, self._context, self._method = graph, context, method or GUIDED
+        _rehearse(context, self._method, self._readable)
         self._digest = public_digest(context, self._method)
         cap = limit if isinstance(limit, Limit) or limit is None else Limit.of(limit)
         self._ledger = ledger if isinstance(ledger, Ledger) else open_ledger(ledger, cap)
@@ -102,26 +100,91 @@ class Vault:
         self._failures: list[str] = []
 
     def release(
-        self, target: int | str, epsilon: Price, *, analyst: str = OWNER, request_id: str | None = None
+        self,
+        target: int | str,
+        epsilon: Price,
+        *,
+        analyst: str = OWNER,
+        request_id: str | None = None,
+        avoiding: Sequence[Intervention] = (),
     ) -> Release:
         """One private counterfactual: checked, proposed, charged, evaluated, scored, drawn, in this order.
 
-        The same analyst and request id return the same release and pay once, also after a crash.
+        The same analyst and request id return the same release and pay once, also after a crash. Nothing is drawn that
+        shares an element with the interventions in `avoiding`.
         """
-        request = self._request(target, epsilon, analyst, request_id)
-        candidates = self._method.candidates.propose(self._context, request.target)
+        node, price = self._context.node(target), parse_epsilon(epsilon)
+        candidates = self._method.candidates.propose(self._context, node)
+        mechanism = without(self._method.prepare(self._context, candidates, price), candidates, avoiding)
         fallback = self._method.utility.failed(candidates)
-        with nullcontext() if self._answer_seconds is None else ANSWERING:
-            started = monotonic()
-            stored = self._ledger.charge(request)
-            if stored is None:
-                scores = self._score(candidates, fallback, started)
-                drawn = self._method.mechanism.draw(scores, request.epsilon, self._randomness)
-                release = self._certify(request, candidates, drawn)
-                if self._answer_seconds is not None:
-                    sleep(max(started + self._answer_seconds - monotonic(), 0))
-                stored = self._ledger.finish(request, release.to_json())
-        return Release.from_json(stored)
+        question = f"avoiding {[str(one) for one in avoiding]}" if avoiding else ""
+        request = self._request(node, price, Asked(self._method.draws_by, question), mechanism, analyst, request_id)
+
+        def draw(started: float) -> str:
+            scores = self._evaluated(node, fallback, started, lambda limit: self._scores(candidates, limit))
+            drawn = mechanism.draw(scores, price, self._randomness)
+            return self._certify(request, candidates, drawn).to_json()
+
+        return Release.from_json(self._answer(request, draw))
+
+    def suggest(
+        self, target: int | str, epsilon: Price, number: int, *, analyst: str = OWNER, request_id: str | None = None
+    ) -> list[Release]:
+        """Several releases that share no element, for one price in all: each pays its equal part."""
+        price, name = parse_epsilon(epsilon), request_id or secrets.token_hex(16)
+        if isinstance(number, bool) or not isinstance(number, int) or not 0 < number <= MOST_SUGGESTIONS:
+            raise InputError(f"number is {number!r}; ask for 1 to {MOST_SUGGESTIONS} suggestions.")
+        if NANO % (price / number).denominator:
+            raise BadEpsilon(f"epsilon {show(price)} cannot be divided by {number} exactly; choose another price.")
+        found: list[Release] = []
+        for part in range(number):
+            avoiding = [one.intervention for one in found if one.intervention.size]
+            one = self.release(
+                target, price / number, analyst=analyst, request_id=f"{name}/{part + 1}", avoiding=avoiding
+            )
+            found.append(one)
+        return found
+
+    def confirm(
+        self,
+        target: int | str,
+        intervention: Intervention,
+        epsilon: Price,
+        *,
+        analyst: str = OWNER,
+        request_id: str | None = None,
+    ) -> Verdict:
+        """Whether an intervention really flips the decision: a paid answer, and a noisy one (randomised response)."""
+        node, price = self._context.node(target), parse_epsilon(epsilon)
+        candidates = alone(intervention, node, self._context)
+        asked = Asked("randomised response", f"does it flip: {intervention}")
+        request = self._request(node, price, asked, YES_OR_NO, analyst, request_id)
+
+        def draw(started: float) -> str:
+            truth = self._evaluated(node, says(False), started, lambda limit: self._flips(candidates, limit))
+            flips = YES_OR_NO.draw(truth, price, self._randomness) == 0
+            guarantee = Guarantee(price, Fraction(1), self._adjacency)
+            return Verdict(node, intervention, flips, guarantee, request.request_id).to_json()
+
+        return Verdict.from_json(self._answer(request, draw))
+
+    def select(
+        self, targets: Sequence[int | str], epsilon: Price, *, analyst: str = OWNER, request_id: str | None = None
+    ) -> Selection:
+        """One node of a public list, close calls being likelier: a paid choice of whom to explain."""
+        nodes, price = [self._context.node(target) for target in targets], parse_epsilon(epsilon)
+        if len(set(nodes)) < max(len(nodes), 1):
+            raise InputError("targets must be a list of different nodes, at least one.")
+        asked = Asked("close call by matched profile", f"one of {nodes}")
+        request = self._request(nodes[0], price, asked, CLOSE_CALL, analyst, request_id)
+
+        def draw(started: float) -> str:
+            far = Scores(np.zeros(len(nodes), np.int64), CLOSENESS)
+            scores = self._evaluated(nodes[0], far, started, lambda limit: self._closeness(nodes, limit))
+            chosen = nodes[CLOSE_CALL.draw(scores, price, self._randomness)]
+            return Selection(chosen, Guarantee(price, Fraction(1), self._adjacency), request.request_id).to_json()
+
+        return Selection.from_json(self._answer(request, draw))
 
     def propose(self, target: int | str) -> Candidates:
         """The public list that a release for this target would be drawn from; costs nothing."""
@@ -155,32 +218,63 @@ class Vault:
         """Evaluations of this process that failed. For the owner's eyes: whether one fails can depend on edges."""
         return tuple(self._failures)
 
-    def _request(self, target: int | str, epsilon: Price, analyst: str, request_id: str | None) -> Request:
+    def _request(
+        self, node: int, price: Fraction, asked: Asked, mechanism: Mechanism, analyst: str, request_id: str | None
+    ) -> Request:
         """The checked question; every refusal here is about public input."""
         return Request(
             analyst=_name(analyst, "analyst"),
             request_id=secrets.token_hex(16) if request_id is None else _name(request_id, "request_id"),
-            target=self._context.node(target),
-            epsilon=parse_epsilon(epsilon),
+            target=node,
+            epsilon=price,
             context_digest=self._digest,
-            mechanism=self._method.mechanism.name,
-            adjacency=ADJACENCY,
+            mechanism=asked.mechanism,
+            adjacency=self._adjacency,
+            cost=self._ledger.limit.contract.cost(mechanism, price),
+            question=asked.question,
         )
 
-    def _score(self, candidates: Candidates, fallback: Scores, started: float) -> Scores:
+    def _answer(self, request: Request, draw: Callable[[float], str]) -> str:
+        """What the ledger holds for a request: charged first, then drawn, stored, and read back."""
+        with nullcontext() if self._answer_seconds is None else ANSWERING:
+            started = monotonic()
+            stored = self._ledger.charge(request)
+            if stored is None:
+                text = draw(started)
+                if self._answer_seconds is not None:
+                    sleep(max(started + self._answer_seconds - monotonic(), 0))
+                stored = self._ledger.finish(request, text)
+        return stored
+
+    def _evaluated(
+        self, target: int, fallback: Scores, started: float, evaluated: Callable[[Deadline], Scores]
+    ) -> Scores:
         """Sealed scores. A failed evaluation gets the public ones: a visible failure or warning would be a release."""
         try:
             with SILENCE, np.errstate(all="ignore"), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 deadline = Deadline(self._time_to_evaluate(started))
                 deadline.check()
-                outcomes = evaluate(self._graph, self._context, candidates, deadline)
-                scores = self._method.utility.score(outcomes)
+                scores = evaluated(deadline)
                 deadline.check()
                 return scores
         except (Exception, SystemExit) as error:
-            self._failures.append(f"target {candidates.target}: {type(error).__name__}: {error}")
+            self._failures.append(f"target {target}: {type(error).__name__}: {error}")
             return fallback
+
+    def _scores(self, candidates: Candidates, deadline: Deadline) -> Scores:
+        return self._method.utility.score(evaluate(self._graph, self._readable, candidates, deadline))
+
+    def _flips(self, candidates: Candidates, deadline: Deadline) -> Scores:
+        """The last candidate is the intervention as a whole."""
+        outcomes = evaluate(self._graph, self._readable, candidates, deadline)
+        return says(bool(self._method.utility.valid(outcomes)[-1]))
+
+    def _closeness(self, nodes: list[int], deadline: Deadline) -> Scores:
+        """Tenths by which each node's margin falls short of certainty."""
+        alike = [evaluate(self._graph, self._readable, Candidates(node, Caps(0, 0)), deadline) for node in nodes]
+        tenths = [int(10 * (1 - one.margins()[0])) for one in alike]
+        return Scores(np.clip(np.array(tenths, np.int64), 0, 10), CLOSENESS)
 
     def _time_to_evaluate(self, started: float) -> float:
         """What the method allows, and what leaves time for the draw before a public answering time."""
@@ -195,7 +289,7 @@ class Vault:
             intervention=candidates[drawn],
             epsilon=request.epsilon,
             mechanism=request.mechanism,
-            guarantee=Guarantee(request.epsilon, self._method.utility.grid(candidates.caps).range),
+            guarantee=Guarantee(request.epsilon, self._method.utility.grid(candidates.caps).range, self._adjacency),
             context_digest=request.context_digest,
             assumptions=tuple(sorted(item.name for item in self._context.assumptions)),
             analyst=request.analyst,
@@ -232,9 +326,23 @@ def _refuse_mismatch(graph: PrivateGraph, context: PublicContext, simulation: bo
         )
 
 
-def _rehearse(context: PublicContext, method: Method) -> None:
+def _refuse_confusion(context: PublicContext, secrets: Secrets | None) -> None:
+    """The assumptions on a release must say what is secret besides edges."""
+    hidden = {
+        Assumption.MODEL_SECRET: secrets is not None and secrets.backbone is not context.backbone,
+        Assumption.FEATURES_SECRET: secrets is not None and secrets.features is not context.features,
+    }
+    for assumption, is_secret in hidden.items():
+        if is_secret != (assumption in context.assumptions):
+            what = "keeps secret what the context calls public" if is_secret else "lacks what the context calls secret"
+            raise SettingsError(
+                f"vault {what} ({assumption.name}); give PublicContext the matching assumptions=hiding(...)."
+            )
+
+
+def _rehearse(context: PublicContext, method: Method, readable: Readable) -> None:
     """Finds faults of model and method on public data, before they could cost budget."""
-    module = getattr(context.backbone, "module", None)
+    module = getattr(readable.backbone, "module", None)
     if module is not None and any(getattr(layer, "cached", False) is True for layer in module.modules()):
         raise BackboneError(
             "backbone has a layer with cached=True, which answers for the graph that it saw first, maybe a private "
@@ -244,22 +352,16 @@ def _rehearse(context: PublicContext, method: Method) -> None:
     if highest > MOST_LEVELS:
         raise SettingsError(f"utility weights need {highest} steps; choose simpler fractions (at most {MOST_LEVELS}).")
     snapshot = PrivateGraph.from_edges(context.snapshot.pairs, number_of_nodes=context.number_of_nodes)
-    proposed = method.candidates.propose(context, 0)
-    few = replace(proposed, pair_sets=proposed.pair_sets[:3], feature_sets=proposed.feature_sets[:3])
     try:
-        first, second = (evaluate(snapshot, context, few, Deadline(600)) for _ in range(2))
+        proposed = method.candidates.propose(context, 0)
+        few = replace(proposed, pair_sets=proposed.pair_sets[:3], feature_sets=proposed.feature_sets[:3])
+        first, second = (evaluate(snapshot, readable, few, Deadline(600)) for _ in range(2))
         method.utility.score(first)
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
         raise BackboneError(f"backbone cannot be evaluated on the public snapshot ({reason}); check it.") from error
     if np.abs(first.logits - second.logits).max() > 1e-4:
         raise BackboneError("backbone says something else each time; freeze it (no dropout, no sampling).")
-
-
-def _seconds(value: float, argument: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e6:
-        raise SettingsError(f"{argument} is {value!r}; give a number above 0.")
-    return value
 
 
 def _name(text: str, argument: str) -> str:

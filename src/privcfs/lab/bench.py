@@ -11,7 +11,8 @@ import numpy as np
 
 from privcfs.embedded import Dataset, load_dataset
 from privcfs.errors import MissingDependency
-from privcfs.gate.vault import Method, Vault
+from privcfs.gate.method import Method
+from privcfs.gate.vault import Vault
 from privcfs.lab.report import Column, Page
 from privcfs.private.deadline import Deadline
 from privcfs.private.graph import PrivateGraph

@@ -13,7 +13,7 @@ from typing import ClassVar, final
 import numpy as np
 
 from privcfs.gate.mechanisms.permute_and_flip import PermuteAndFlip
-from privcfs.gate.vault import Method
+from privcfs.gate.method import Method
 from privcfs.lab.baselines import BASELINES
 from privcfs.lab.baselines.baseline import (
     ANY_GRAPHS,

@@ -7,14 +7,15 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from privcfs.gate.vault import Method
+from privcfs.gate.mechanisms.mechanism import Mechanism
+from privcfs.gate.method import Method
 from privcfs.private.deadline import Deadline
 from privcfs.private.graph import PrivateGraph
 from privcfs.private.outcomes import evaluate
 from privcfs.private.outcomes.outcomes import Outcomes
 from privcfs.private.utilities.utility import Scores
 from privcfs.public.candidates.candidates import Candidates
-from privcfs.public.context import PublicContext
+from privcfs.public.context import PublicContext, Readable
 from privcfs.public.epsilon import Price, parse_epsilon
 
 
@@ -31,6 +32,7 @@ class Inspection:
     utilities: NDArray[np.float64]
     scores: Scores
     method: Method
+    context: PublicContext
 
     @property
     def range(self) -> Fraction:
@@ -39,24 +41,38 @@ class Inspection:
 
     def probabilities(self, epsilon: Price) -> NDArray[np.float64]:
         """The release distribution at this price."""
-        return self.method.mechanism.probabilities(self.scores, parse_epsilon(epsilon))
+        return self.mechanism(epsilon).probabilities(self.scores, parse_epsilon(epsilon))
+
+    def mechanism(self, epsilon: Price) -> Mechanism:
+        """What draws at this price."""
+        return self.method.prepare(self.context, self.candidates, parse_epsilon(epsilon))
 
 
-def inspect(graph: PrivateGraph, context: PublicContext, target: int | str, method: Method | None = None) -> Inspection:
-    """Evaluates every candidate on the private graph and shows the result: never to an analyst."""
+def inspect(
+    graph: PrivateGraph,
+    context: PublicContext,
+    target: int | str,
+    method: Method | None = None,
+    readable: Readable | None = None,
+) -> Inspection:
+    """Evaluates every candidate on the private graph and shows the result: never to an analyst.
+
+    `readable` decides in the context's place where a model or features are secret.
+    """
     method = method or Method()
     candidates = method.candidates.propose(context, context.node(target))
-    outcomes = evaluate(graph, context, candidates, Deadline(method.evaluation_seconds))
+    outcomes = evaluate(graph, readable or context, candidates, Deadline(method.evaluation_seconds))
     scores = method.utility.score(outcomes)
     return Inspection(
         candidates,
         outcomes.original(),
         runner_up(outcomes),
         outcomes.predictions(),
-        outcomes.flips(),
+        method.utility.valid(outcomes),
         scores.unseal() / scores.grid.denominator,
         scores,
         method,
+        context,
     )
 
 

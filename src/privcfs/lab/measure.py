@@ -7,7 +7,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from privcfs.gate.vault import Method
+from privcfs.gate.method import Method
 from privcfs.lab.inspection import Inspection, inspect
 from privcfs.lab.metrics import quality, release_law
 from privcfs.lab.variants import LAWS
@@ -16,7 +16,7 @@ from privcfs.private.graph import PrivateGraph
 from privcfs.private.outcomes import evaluate
 from privcfs.private.outcomes.outcomes import Outcomes
 from privcfs.private.utilities.soft import Soft
-from privcfs.public.context import PublicContext
+from privcfs.public.context import PublicContext, Readable
 
 GRID = ("0.1", "0.5", "1", "2", "4", "8")
 DRAWS = 100  # Monte-Carlo draws per cell in the paper
@@ -33,6 +33,7 @@ RECORD = np.dtype(
         ("pairs", np.int64),  # public pairs
         ("ceiling", np.float64),  # some candidate flips (the paper's starCF)
         ("ceiling_targeted", np.float64),
+        ("smallest", np.int64),  # elements of the smallest flip, 0 where there is none
         ("uniform", np.float64),  # the share of candidates that flip: what a draw at epsilon 0 achieves
         ("guess", np.float64, LARGEST),  # the public guess of at most 1, 2, ... elements flips
         ("guess_targeted", np.float64, LARGEST),
@@ -47,6 +48,7 @@ RECORD = np.dtype(
         ("regret_95", np.float64, len(GRID)),
         ("collision", np.float64, len(GRID)),
         ("drawn", np.float64, len(GRID)),  # valid share of 100 draws
+        ("excess", np.float64, len(GRID)),  # elements of a valid release beyond the smallest flip
         ("ours", np.float64, len(GRID)),  # valid with the proven range
     ]
 )
@@ -61,12 +63,13 @@ class Scene:
     graph: PrivateGraph
     context: PublicContext
     snapshot: PrivateGraph
+    readable: Readable  # what decides on the private graph: the context itself, unless more than edges is secret
 
     @classmethod
-    def of(cls, graph: PrivateGraph, context: PublicContext) -> "Scene":
+    def of(cls, graph: PrivateGraph, context: PublicContext, readable: Readable | None = None) -> "Scene":
         """With the snapshot as a graph of its own."""
-        nodes = context.number_of_nodes
-        return cls(graph, context, PrivateGraph.from_edges(context.snapshot.pairs, number_of_nodes=nodes))
+        snapshot = PrivateGraph.from_edges(context.snapshot.pairs, number_of_nodes=context.number_of_nodes)
+        return cls(graph, context, snapshot, readable or context)
 
 
 def measure(scene: Scene, target: int, method: Method, law: str = "one draw", seed: int = 0) -> Records:
@@ -78,7 +81,7 @@ def measure_with(
     printed: Fraction | None, scene: Scene, target: int, method: Method, law: str = "one draw", seed: int = 0
 ) -> Records:
     """One record, drawn with this range; with the proven one if there is none."""
-    found = inspect(scene.graph, scene.context, target, method)
+    found = inspect(scene.graph, scene.context, target, method, scene.readable)
     record = np.zeros(1, RECORD)
     row = record[0]
     row["seed"], row["target"], row["support"] = seed, target, len(found.candidates)
@@ -88,14 +91,21 @@ def measure_with(
     row["ceiling"], row["uniform"] = found.flips.any(), found.flips.mean()
     row["ceiling_targeted"] = (found.flips & (found.predictions == found.runner_up)).any()
     _record_guesses(row, scene, found)
+    sizes = found.candidates.sizes
+    row["smallest"] = sizes[found.flips].min(initial=int(sizes.max())) if found.flips.any() else 0
     rng = np.random.default_rng([seed, target])
     for column, price in enumerate(GRID):
         chances = LAWS[law](found, price, printed)
         measured = quality(found, chances)
         for name in ("valid", "targeted", "empty", "size", "regret", "regret_95", "collision"):
             row[name][column] = getattr(measured, name)
+        row["excess"][column] = (chances * found.flips) @ (sizes - row["smallest"]) / max(measured.valid, 1e-300)
         row["drawn"][column] = found.flips[rng.choice(len(chances), DRAWS, p=chances / chances.sum())].mean()
-        row["ours"][column] = float(release_law(found, price) @ found.flips) if law == "one draw" else measured.valid
+        row["ours"][column] = (
+            measured.valid
+            if found.method.guide or law != "one draw"
+            else float(release_law(found, price) @ found.flips)
+        )
     return record
 
 

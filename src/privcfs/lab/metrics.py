@@ -47,7 +47,7 @@ def quality(found: Inspection, law: Law) -> Quality:
 def release_law(found: Inspection, epsilon: Price, printed: Fraction | None = None) -> Law:
     """The release distribution, with our range or with the one that is printed in the paper."""
     scores = found.scores if printed is None else with_range(found.scores, printed)
-    return found.method.mechanism.probabilities(scores, parse_epsilon(epsilon))
+    return found.mechanism(epsilon).probabilities(scores, parse_epsilon(epsilon))
 
 
 def with_range(scores: Scores, printed: Fraction) -> Scores:

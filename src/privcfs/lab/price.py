@@ -5,7 +5,7 @@ public list puts the snapshot in the private graph's place: safe to act on and t
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import final
@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from privcfs.cli.settings import Settings
 from privcfs.errors import InputError, SettingsError
-from privcfs.gate.vault import Method
 from privcfs.lab.figures.frontier import draw_frontier
 from privcfs.lab.measure import GRID, Records, Scene, measure_with
 from privcfs.lab.report import Column, Page, Picture, Value
@@ -48,7 +47,7 @@ PUBLIC_ABOUT = (
     "and prices is a hint. Read `half of the snapshot` as a rehearsal of what disclosing half of a graph achieves on "
     "the whole of it; at `the snapshot` nothing is hidden from the guess."
 )
-SUPPORTS = ("one-hop", "two-hop", "edges-only", "features-only")
+SUPPORTS = ("small-sets", "ladders", "one-hop", "edges-only")
 HALF, SNAPSHOT, MORE, ALL = 0.5, 1.0, 1.5, 2.0  # 1 stands for the snapshot, 2 for all edges
 LEVELS = {
     HALF: "half of the snapshot",
@@ -105,13 +104,16 @@ def price_list(settings: Settings, question: Question, progress: Callable[[str],
         graph = PrivateGraph.from_edges(context.snapshot.pairs, number_of_nodes=nodes)
     else:
         graph = settings.graph(context)
+    secrets = None if question.public else settings.secrets(context)
     title = "public price list" if question.public else "for the owner's eyes"
     measured: dict[tuple[str, str, float], Records] = {}
     for level, pairs in _disclosures(context, None if question.public else graph).items():
-        scene = Scene.of(graph, PublicContext(context.features, pairs, context.backbone, assumptions=SIMULATED))
+        shown = PublicContext(context.features, pairs, context.backbone, assumptions=SIMULATED)
+        scene = Scene.of(graph, shown, secrets)
         for support in question.supports:
             progress(f"{LEVELS[level]}, {support}")
-            method = Method(RULES[support], settings.method().utility, settings.method().mechanism)
+            configured = settings.method(context)
+            method = replace(configured, candidates=RULES[support])
             found = np.concatenate([measure_with(None, scene, target, method) for target in targets])
             measured[title, support, level] = found
     return _page(measured, question, len(targets))

@@ -20,7 +20,7 @@ import numpy as np
 
 import privcfs
 from privcfs.errors import SettingsError
-from privcfs.gate.vault import Method
+from privcfs.gate.method import Method
 from privcfs.lab.datasets import load
 from privcfs.lab.measure import Records, Scene, measure
 from privcfs.lab.report import console
@@ -32,6 +32,8 @@ DECIDING = (
     "public",
     "private",
     "gate/mechanisms",
+    "gate/guidance.py",
+    "gate/method.py",
     "embedded",
     "lab/datasets",
     "lab/variants",

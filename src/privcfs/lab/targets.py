@@ -1,6 +1,7 @@
-"""Who is explained: the paper's three protocols over test nodes, and everyone.
+"""Who is explained: the paper's three protocols over test nodes, everyone, and a larger sample.
 
-"general" and "everyone" are public. The other two look at private margins: they diagnose, no deployment may use them.
+"general", "everyone" and "sample" are public. The other two look at private margins: they diagnose, no deployment may
+use them.
 """
 
 from collections.abc import Callable, Mapping
@@ -37,9 +38,17 @@ def everyone(simulation: Simulation) -> list[int]:
     return sorted(int(node) for node in chosen)
 
 
+def sample(simulation: Simulation) -> list[int]:
+    """Two hundred test nodes by a public draw."""
+    rng = np.random.default_rng([simulation.seed, 200])
+    test = simulation.data.split.test
+    return sorted(int(node) for node in rng.choice(test, min(200, len(test)), replace=False))
+
+
 POPULATIONS: Mapping[str, Callable[[Simulation], list[int]]] = {
     "general": general,
     "stratified": stratified,
     "borderline": borderline,
     "everyone": everyone,
+    "sample": sample,
 }

@@ -9,11 +9,24 @@ class Assumption(Enum):
     FEATURES_PUBLIC = "Features, node set, classes and the number of nodes are public."
     TARGET_PUBLIC = "The target was chosen from public information."
     SNAPSHOT_FIXED = "The snapshot was fixed and public before, and independently of, the private edges."
+    SNAPSHOT_PRIVATE = (
+        "The snapshot was released with differential privacy for one edge and is in the same ledger: what is spent in "
+        "all is a promise for one edge."
+    )
     SNAPSHOT_SIMULATED = (
         "SIMULATION: the snapshot was drawn from the private edges; this release protects nothing real."
     )
     BACKBONE_PUBLIC = "The model is public; if it was trained on private edges, that disclosure is accounted elsewhere."
     BACKBONE_FROM_SNAPSHOT = "The model was trained on public data and the snapshot alone."
+    MODEL_SECRET = (
+        "The model that decides is secret and protected with the graph; the public one only guides, and was made from "
+        "public data, or what it owes to secrets is accounted elsewhere."
+    )
+    FEATURES_SECRET = (
+        "The features that are evaluated are secret and protected with the graph; the public table only guides, and "
+        "which features there are is public."
+    )
+    PREDICTION_DISCLOSED = "The person asked about knows the decision; that disclosure is not part of this guarantee."
 
     def __str__(self) -> str:
         return self.value
@@ -27,6 +40,23 @@ DEFAULT = frozenset(
         Assumption.BACKBONE_PUBLIC,
     }
 )
+
+
+def hiding(*, model: bool = False, features: bool = False, snapshot: bool = False) -> frozenset[Assumption]:
+    """The assumptions of a real vault that keeps these secret too; a snapshot, up to its differential privacy."""
+    shown = {
+        Assumption.BACKBONE_PUBLIC: model,
+        Assumption.FEATURES_PUBLIC: features,
+        Assumption.SNAPSHOT_FIXED: snapshot,
+    }
+    hidden = {
+        Assumption.MODEL_SECRET: model,
+        Assumption.FEATURES_SECRET: features,
+        Assumption.SNAPSHOT_PRIVATE: snapshot,
+    }
+    kept = {one for one in DEFAULT if not shown.get(one, False)}
+    return frozenset(kept | {one for one, is_secret in hidden.items() if is_secret})
+
 
 SIMULATED = frozenset(
     {

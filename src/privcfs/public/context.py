@@ -4,6 +4,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,7 +15,26 @@ from privcfs.files import EdgeListReader, Nodes, gather, read_features, read_nod
 from privcfs.public.assumptions import DEFAULT, Assumption
 from privcfs.public.backbones.backbone import Backbone
 
+FeatureRow = tuple[NDArray[np.int32], NDArray[np.float32]]
 DIGITS = re.compile(r"[0-9]{1,18}")
+
+
+class Readable(Protocol):
+    """What an evaluator reads besides edges: a feature table and a model, public or secret."""
+
+    @property
+    def features(self) -> sp.csr_array:
+        """One row per node."""
+
+    @property
+    def backbone(self) -> Backbone:
+        """The frozen model that decides."""
+
+    def feature_row(self, node: int) -> FeatureRow:
+        """The node's non-zero features and their values, in feature order."""
+
+    def feature_rows(self, nodes: NDArray[np.int64]) -> sp.csr_array:
+        """Some nodes' rows of the feature table, in the order given."""
 
 
 class PublicContext:
@@ -82,19 +102,13 @@ class PublicContext:
         """The node's public name, or its number."""
         return str(node) if self.node_ids is None else self.node_ids[node]
 
-    def feature_row(self, node: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    def feature_row(self, node: int) -> FeatureRow:
         """The node's non-zero features and their values, in feature order."""
-        start, stop = self.features.indptr[node], self.features.indptr[node + 1]
-        order = np.argsort(self.features.indices[start:stop], kind="stable")
-        return self.features.indices[start:stop][order], self.features.data[start:stop][order]
+        return row_of(self.features, node)
 
     def feature_rows(self, nodes: NDArray[np.int64]) -> sp.csr_array:
         """Some nodes' rows of the feature table, in the order given."""
-        starts = self.features.indptr
-        _, entries = gather(starts, nodes)
-        ends = np.concatenate([[0], np.cumsum(starts[nodes + 1] - starts[nodes])])
-        shape = (len(nodes), self.features.shape[1])
-        return sp.csr_array((self.features.data[entries], self.features.indices[entries], ends), shape=shape)
+        return rows_of(self.features, nodes)
 
     def _nodes(self) -> Nodes:
         count = int(self.features.shape[0])
@@ -122,6 +136,22 @@ class PublicContext:
         ]
         hasher.update("\n".join(f"{len(word)}:{word}" for word in words).encode())
         return hasher.hexdigest()
+
+
+def row_of(features: sp.csr_array, node: int) -> FeatureRow:
+    """The node's non-zero features and their values, in feature order."""
+    start, stop = features.indptr[node], features.indptr[node + 1]
+    order = np.argsort(features.indices[start:stop], kind="stable")
+    return features.indices[start:stop][order], features.data[start:stop][order]
+
+
+def rows_of(features: sp.csr_array, nodes: NDArray[np.int64]) -> sp.csr_array:
+    """Some nodes' rows of a feature table, in the order given."""
+    starts = features.indptr
+    _, entries = gather(starts, nodes)
+    ends = np.concatenate([[0], np.cumsum(starts[nodes + 1] - starts[nodes])])
+    shape = (len(nodes), features.shape[1])
+    return sp.csr_array((features.data[entries], features.indices[entries], ends), shape=shape)
 
 
 class Snapshot:

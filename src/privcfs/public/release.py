@@ -2,16 +2,25 @@
 
 import json
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from privcfs.errors import InputError
+from privcfs.public.assumptions import Assumption
 from privcfs.public.epsilon import parse_epsilon, show
 from privcfs.public.interventions import Intervention
 
 ADJACENCY = "any two private graphs over the same public context"
 FORMAT = 1
+
+
+def adjacency_of(assumptions: Collection[Assumption]) -> str:
+    """Between what the guarantee holds: graphs, and whatever else the context calls secret."""
+    further = {Assumption.MODEL_SECRET: "models", Assumption.FEATURES_SECRET: "feature tables"}
+    secret = [f"any two secret {what}" for one, what in further.items() if one in assumptions]
+    return ADJACENCY.replace("graphs", " and ".join(["graphs", *secret])) if secret else ADJACENCY
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,13 @@ class Request:
     context_digest: str
     mechanism: str
     adjacency: str
+    cost: Fraction | None = None  # in the unit of the ledger's contract; epsilon itself where there is none
+    question: str = ""  # what else was asked for, where it is not an intervention
+
+    @property
+    def price(self) -> Fraction:
+        """What counts against the limit."""
+        return self.epsilon if self.cost is None else self.cost
 
 
 @final
@@ -92,6 +99,10 @@ class Ledger(ABC):
     @abstractmethod
     def released(self, analyst: str, request_id: str) -> str | None:
         """The stored release of a request, if it has one."""
+
+    @abstractmethod
+    def adjacencies(self) -> set[str]:
+        """Between what the paid answers are private; where there are several, the sum holds for the narrowest."""
 
     @abstractmethod
     def head(self) -> Head:

@@ -33,7 +33,9 @@ from privcfs.errors import (
     SettingsError,
 )
 from privcfs.gate.accounting import Balance, Limit
+from privcfs.gate.contracts import contract_from
 from privcfs.gate.ledger.ledger import Head, Ledger, Request
+from privcfs.gate.mechanisms import MECHANISMS
 from privcfs.public.epsilon import NANO, show
 
 VERSION = 1
@@ -121,15 +123,22 @@ class SqliteLedger(Ledger):
             spent, releases, held = connection.execute(query, (analyst,)).fetchone()
             limit = _limit(connection)
         cap = limit.total if analyst is None else limit.per_analyst
-        return Balance(cap, Fraction(spent, NANO), Fraction(held, NANO), releases)
+        return Balance(cap, Fraction(spent, NANO), Fraction(held, NANO), releases, limit.contract.unit)
 
     def change_limit(self, limit: Limit) -> None:
+        if limit.contract != self.limit.contract:
+            raise SettingsError("a ledger keeps its contract: what was counted in one unit cannot go on in another.")
         with self._writing() as connection:
             _append(connection, LIMITED, "", "", 0, _canonical(_limit_fields(limit)))
 
     def released(self, analyst: str, request_id: str) -> str | None:
         with self._reading() as connection:
             return _body(connection, RELEASED, analyst, request_id)
+
+    def adjacencies(self) -> set[str]:
+        query = "SELECT DISTINCT json_extract(body, '$.terms.adjacency') FROM entries WHERE kind = 'HELD'"
+        with self._reading() as connection:
+            return {str(row[0]) for row in connection.execute(query)}
 
     def head(self) -> Head:
         with self._reading() as connection:
@@ -156,10 +165,11 @@ class SqliteLedger(Ledger):
     def _pay(self, connection: sqlite3.Connection, request: Request) -> None:
         _, total, _, _ = _last(connection)
         spent = Fraction(total, NANO), Fraction(_analyst_total(connection, request.analyst), NANO)
-        _limit(connection).check(request.epsilon, *spent)
+        limit = _limit(connection)
+        limit.check(request.price, *spent)
         day = datetime.now(UTC).date().isoformat()
-        body = _canonical({"terms": _terms(request), "day": day})
-        _append(connection, HELD, request.analyst, request.request_id, int(request.epsilon * NANO), body)
+        body = _canonical({"terms": _terms(request), "day": day, "unit": limit.contract.unit, "delta": "0"})
+        _append(connection, HELD, request.analyst, request.request_id, int(request.price * NANO), body)
 
     def _create(self, connection: sqlite3.Connection, limit: Limit | None, graph_id: str | None) -> None:
         if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
@@ -288,21 +298,23 @@ def _opening(connection: sqlite3.Connection) -> dict[str, Any]:
 def _limit(connection: sqlite3.Connection) -> Limit:
     query = "SELECT body FROM entries WHERE kind IN ('OPENED', 'LIMITED') ORDER BY position DESC LIMIT 1"
     fields = json.loads(connection.execute(query).fetchone()[0])
-    return Limit.of(fields["total"], fields["per_analyst"])
+    contract = contract_from(fields.get("contract", {}), dict(MECHANISMS))
+    return Limit.of(fields["total"], fields["per_analyst"], contract)
 
 
-def _limit_fields(limit: Limit) -> dict[str, str | None]:
+def _limit_fields(limit: Limit) -> dict[str, Any]:
     each = None if limit.per_analyst is None else show(limit.per_analyst)
-    return {"total": show(limit.total), "per_analyst": each}
+    return {"total": show(limit.total), "per_analyst": each, "contract": limit.contract.to_dict()}
 
 
 def _show(limit: Limit) -> str:
     each = "" if limit.per_analyst is None else f", {show(limit.per_analyst)} per analyst"
-    return f"{show(limit.total)} in all{each}"
+    return f"{limit.contract.unit} {show(limit.total)} in all{each}"
 
 
 def _terms(request: Request) -> dict[str, str | int]:
-    return {
+    asked: dict[str, str | int] = {"question": request.question} if request.question else {}
+    return asked | {
         "target": request.target,
         "epsilon": show(request.epsilon),
         "context_digest": request.context_digest,

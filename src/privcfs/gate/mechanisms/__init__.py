@@ -11,6 +11,9 @@ from collections.abc import Mapping
 from privcfs.gate.mechanisms.exponential import Exponential
 from privcfs.gate.mechanisms.mechanism import Mechanism
 from privcfs.gate.mechanisms.permute_and_flip import PermuteAndFlip
+from privcfs.gate.mechanisms.rank_profile import MatchedProfile, SubsetSelection
 from privcfs.gate.mechanisms.uniform import Uniform
 
-MECHANISMS: Mapping[str, Mechanism] = {item.name: item for item in (Exponential(), PermuteAndFlip(), Uniform())}
+MECHANISMS: Mapping[str, Mechanism] = {
+    item.name: item for item in (Exponential(), PermuteAndFlip(), SubsetSelection(), MatchedProfile(), Uniform())
+}

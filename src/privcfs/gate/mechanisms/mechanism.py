@@ -9,6 +9,7 @@ Check: tests/contracts/test_mechanisms.py::test_hostile_scores_never_pass_the_bo
 
 from abc import ABC, abstractmethod
 from fractions import Fraction
+from math import exp, log
 from typing import ClassVar
 
 import numpy as np
@@ -16,6 +17,15 @@ from numpy.typing import NDArray
 
 from privcfs.gate.randomness import Randomness
 from privcfs.private.utilities.utility import Scores
+
+
+def lengths_of(base: tuple[int, ...], count: int) -> NDArray[np.int64]:
+    """A public base measure as whole numbers, one for each candidate; all 1 where there is none."""
+    if not base:
+        return np.ones(count, np.int64)
+    if len(base) != count:
+        raise ValueError("a base measure has one weight for each candidate")
+    return np.array(base, np.int64)
 
 
 class Mechanism(ABC):
@@ -38,3 +48,8 @@ class Mechanism(ABC):
     @abstractmethod
     def advantage(self, epsilon: Fraction) -> float:
         """The most by which anyone's true-positive rate can exceed their false-positive rate after one release."""
+
+    def renyi(self, order: float, epsilon: Fraction) -> float:
+        """At most so large is the Rényi divergence of this order between two graphs: here, that of any pure release."""
+        e = float(epsilon)
+        return max(log((exp(order * e) + exp((1 - order) * e)) / (1 + exp(e))) / (order - 1), 0.0)

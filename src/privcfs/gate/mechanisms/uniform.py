@@ -39,5 +39,8 @@ class Uniform(Mechanism):
         count = len(scores.unseal())
         return [Fraction(1, count)] * count
 
+    def renyi(self, order: float, epsilon: Fraction) -> float:  # noqa: ARG002
+        return 0.0
+
     def advantage(self, epsilon: Fraction) -> float:  # noqa: ARG002
         return 0.0

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from scipy.special import ndtr
 
-from privcfs.gate.vault import Method
+from privcfs.gate.method import Method
 from privcfs.lab.attacks.attack import Answer, Element, Scores, Told, Victim
 from privcfs.lab.audit.attack import Law, distinguish, gaussian_auc
 from privcfs.lab.baselines.baseline import Pairs, Problem

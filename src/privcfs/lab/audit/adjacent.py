@@ -6,7 +6,7 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from privcfs.gate.vault import Method
+from privcfs.gate.method import Method
 from privcfs.lab.audit.attack import distinguish, sampled_auc
 from privcfs.lab.audit.checks import Pairs, as_pairs
 from privcfs.lab.inspection import inspect

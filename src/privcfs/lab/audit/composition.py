@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
-from privcfs.gate.vault import Method
+from privcfs.gate.method import Method
 from privcfs.lab.audit.adjacent import neighbours
 from privcfs.lab.audit.attack import Law, distinguish
 from privcfs.lab.inspection import inspect

@@ -15,7 +15,8 @@ from typing import Any, final
 from privcfs.errors import BudgetExhausted, PrivcfsError, RequestConflict
 from privcfs.gate.accounting import Limit
 from privcfs.gate.ledger.ledger import Ledger
-from privcfs.gate.vault import Method, Vault
+from privcfs.gate.method import Method
+from privcfs.gate.vault import Vault
 from privcfs.lab.audit.hostile import ONE_AGAINST_MANY
 from privcfs.lab.audit.twins import Wrapped
 from privcfs.private.outcomes.outcomes import Outcomes

@@ -15,7 +15,8 @@ from typing import final
 import numpy as np
 
 from privcfs.gate.accounting import Limit
-from privcfs.gate.vault import Method, Vault
+from privcfs.gate.method import Method
+from privcfs.gate.vault import Vault
 from privcfs.lab.audit.checks import Pairs
 from privcfs.lab.audit.memory import PLENTY, MemoryLedger
 from privcfs.private.graph import PrivateGraph

@@ -31,9 +31,9 @@ class MemoryLedger(Ledger):
     def charge(self, request: Request) -> str | None:
         key = request.analyst, request.request_id
         if key not in self._paid:
-            self._limit.check(request.epsilon, self.spent(), self.spent(request.analyst))
+            self._limit.check(request.price, self.spent(), self.spent(request.analyst))
             self._paid[key] = request
-            self._sums[request.analyst] = self._sums.get(request.analyst, Fraction(0)) + request.epsilon
+            self._sums[request.analyst] = self._sums.get(request.analyst, Fraction(0)) + request.price
         elif self._paid[key] != request:
             raise RequestConflict(f"request_id {request.request_id!r} was used for something else; choose another.")
         return self._answers.get(key)
@@ -44,7 +44,7 @@ class MemoryLedger(Ledger):
     def balance(self, analyst: str | None = None) -> Balance:
         mine = [key for key in self._paid if analyst in (None, key[0])]
         limit = self._limit.total if analyst is None else self._limit.per_analyst
-        return Balance(limit, self.spent(analyst), self.held(analyst), len(mine))
+        return Balance(limit, self.spent(analyst), self.held(analyst), len(mine), self._limit.contract.unit)
 
     def spent(self, analyst: str | None = None) -> Fraction:
         """What counts against a limit."""
@@ -53,7 +53,7 @@ class MemoryLedger(Ledger):
     def held(self, analyst: str | None = None) -> Fraction:
         """The part of it that has no answer yet."""
         waiting = [
-            request.epsilon
+            request.price
             for key, request in self._paid.items()
             if key not in self._answers and analyst in (None, key[0])
         ]
@@ -64,6 +64,9 @@ class MemoryLedger(Ledger):
 
     def released(self, analyst: str, request_id: str) -> str | None:
         return self._answers.get((analyst, request_id))
+
+    def adjacencies(self) -> set[str]:
+        return {request.adjacency for request in self._paid.values()}
 
     def head(self) -> Head:
         rows = repr((self._limit, list(self._paid.items()), list(self._answers.items())))

@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privcfs.gate.mechanisms import MECHANISMS
-from privcfs.gate.vault import Method, Vault
+from privcfs.gate.method import Method
+from privcfs.gate.vault import Vault
 from privcfs.lab.audit.checks import Pairs, as_pairs
 from privcfs.lab.audit.hostile import ONE_AGAINST_MANY
 from privcfs.lab.audit.memory import MemoryLedger

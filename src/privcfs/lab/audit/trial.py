@@ -15,11 +15,13 @@ from typing import TypeVar, final
 import numpy as np
 
 from privcfs.gate.accounting import Limit
+from privcfs.gate.guidance import Rehearsal
 from privcfs.gate.ledger.sqlite import SqliteLedger
 from privcfs.gate.mechanisms import MECHANISMS
 from privcfs.gate.mechanisms.exponential import Exponential
 from privcfs.gate.mechanisms.mechanism import Mechanism
-from privcfs.gate.vault import Method, Vault
+from privcfs.gate.method import Method
+from privcfs.gate.vault import Vault
 from privcfs.lab.audit import conduct, twins
 from privcfs.lab.audit.attack import distinguish
 from privcfs.lab.audit.blackbox import Bound, audit, clopper_pearson, most_provable, question
@@ -180,6 +182,8 @@ def _certain_twins() -> Iterator[tuple[str, str, Check]]:
     hostile, replay = "exact ratio on hostile scores", "ledger replay"
     yield "half the sensitivity", hostile, partial(_hostile, twins.Overconfident())
     yield "subset selection times a base measure", hostile, partial(_hostile, twins.MeasuredSubset())
+    yield "as many in front as are good", hostile, partial(_hostile, twins.PeekingShare())
+    yield "guide that rehearses on the private graph", "exact ratio on two graphs", _peeking_guide
     yield "float32 sampler", "exact law of the draw", partial(_misdrawn, twins.Float32())
     yield "base measure that peeks", "exact ratio on two graphs", _peeking
     yield DRAW_ALONE, "exact law of the draw", partial(_misdrawn, twins.Misdrawn())
@@ -214,6 +218,21 @@ def _peeking() -> tuple[bool, str, bool]:
             laws.append(inspect(graph, world.context, world.target, Method(world.rule, mechanism=mechanism)))
     twin, honest = (distinguish(*(law.probabilities("4") for law in laws[start::2])).ratio for start in (0, 1))
     return twin > np.exp(4), f"ratio e^{np.log(twin):.2f}, e^4 claimed", bool(honest <= np.exp(4))
+
+
+def _peeking_guide() -> tuple[bool, str, bool]:
+    """On the worst pair of graphs: the twin's ratio, and that of the guide that imagines."""
+    world, ratios = ONE_AGAINST_MANY, []
+    for peeking in (True, False):
+        laws = []
+        for missing in _secret(world):
+            graph = world.graph(*missing)
+            guide = twins.PeekingGuide(graph) if peeking else Rehearsal()
+            found = inspect(graph, world.context, world.target, Method(world.rule, guide=guide)).probabilities("4")
+            laws.append(np.where(found > 0, found, 1e-300))
+        ratios.append(distinguish(*laws).ratio)
+    twin, honest = ratios
+    return twin > np.exp(4), f"ratio e^{np.log(twin):.2f}, e^4 claimed", bool(honest <= np.exp(4) * (1 + 1e-9))
 
 
 def _misdrawn(mechanism: Mechanism) -> tuple[bool, str, bool]:

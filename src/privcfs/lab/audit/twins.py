@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 
 from privcfs.errors import InputError
 from privcfs.gate.accounting import Limit
+from privcfs.gate.guidance import Guide
 from privcfs.gate.ledger.ledger import Request
 from privcfs.gate.mechanisms.decay import bits_for, exponential_above, spread
 from privcfs.gate.mechanisms.exponential import Exponential, level_weights
 from privcfs.gate.mechanisms.mechanism import Mechanism
+from privcfs.gate.mechanisms.rank_profile import SubsetSelection
 from privcfs.gate.randomness import Randomness
 from privcfs.lab.audit.memory import MemoryLedger
 from privcfs.private.deadline import Deadline
@@ -29,6 +31,7 @@ from privcfs.public.candidates.candidates import CandidateRule, Candidates, Caps
 from privcfs.public.candidates.product import Product
 from privcfs.public.context import PublicContext
 from privcfs.public.grid import Grid
+from privcfs.public.guidance.plan import Belief
 
 REHEARSED = 9  # the most candidates on which a vault rehearses
 
@@ -222,6 +225,40 @@ class MeasuredSubset(_Weighted):
             (self.heavy if position == self.at else 1) * (top if position == best else unit)
             for position in range(len(values))
         ]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PeekingShare(_Weighted):
+    """Subset selection with just as many in front as are good on the private graph. Rejected by hostile scores.
+
+    How many to favour may be guessed from public data; counting them is a look at the graph.
+    """
+
+    name: ClassVar[str] = "peeking share"
+
+    def masses(self, scores: Scores, epsilon: Fraction) -> list[int]:
+        unit = 1 << 64
+        top = int(unit / exponential_above(epsilon))
+        values = scores.unseal()
+        return [top if value == values.max() else unit for value in values]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class PeekingGuide(Guide):
+    """Rehearses on the private graph itself instead of an imagined one. Rejected by the exact ratio on two graphs."""
+
+    graph: PrivateGraph = field(repr=False)  # a vault's public digest covers what is shown
+    name: ClassVar[str] = "peeking guide"
+
+    def prepare(
+        self, context: PublicContext, candidates: Candidates, utility: Utility, epsilon: Fraction
+    ) -> SubsetSelection:
+        valid = utility.valid(evaluate(self.graph, context, candidates, Deadline(60)))
+        level = np.where(valid, 0, 1)[None]
+        measure = Belief(level, np.array([1.0, 0.0]), np.ones(1)).best_measure(float(epsilon))
+        return SubsetSelection(measure.share, tuple(weight + 1 for weight in measure.base))
 
 
 @final

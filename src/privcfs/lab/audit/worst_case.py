@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privcfs.gate.mechanisms.mechanism import Mechanism
-from privcfs.gate.vault import Method
+from privcfs.gate.method import Method
 from privcfs.lab.audit.attack import distinguish
 from privcfs.lab.audit.checks import Pairs, as_pairs
 from privcfs.lab.inspection import inspect

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from privcfs.gate.vault import Method
+from privcfs.gate.method import Method
 from privcfs.lab.baselines.baseline import Baseline, Operations
 from privcfs.lab.baselines.cf_gnn_explainer import CFGNNExplainer
 from privcfs.lab.baselines.combinex import Combinex

@@ -9,7 +9,7 @@ from typing import Literal, final
 
 import numpy as np
 
-from privcfs.gate.vault import Method
+from privcfs.gate.method import Method
 from privcfs.lab.baselines.baseline import Baseline, Certificate, Explanation, Operations, Problem
 from privcfs.lab.baselines.graph_level import GraphLevel
 from privcfs.lab.baselines.naive_dp import AnalyticNaiveDP

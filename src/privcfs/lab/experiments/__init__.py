@@ -14,10 +14,12 @@ from privcfs.lab.experiments import (
     ground_truth,
     leakage,
     losses,
+    models,
     overview,
     populations,
     post_mortem,
     readings,
+    recourse,
     sameops,
     scale,
     transfer,
@@ -57,6 +59,9 @@ BEYOND: Mapping[str, Experiment] = {
     "audit-time": audits.timing,
     "everyone": frontier.everyone,
     "ground-truth": ground_truth.page,
+    "recourse": recourse.page,
+    "levers": recourse.levers,
+    "models": models.page,
     "scale": scale.cost,
 }
 EXPERIMENTS: Mapping[str, Experiment] = {**PAPER, **BEYOND}

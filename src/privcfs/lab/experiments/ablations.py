@@ -6,7 +6,7 @@ from typing import final
 
 from privcfs.embedded import NAMES
 from privcfs.gate.mechanisms.permute_and_flip import PermuteAndFlip
-from privcfs.gate.vault import Method
+from privcfs.gate.method import Method
 from privcfs.lab.comparison import CODE
 from privcfs.lab.experiments.cells import ARMS, BOTH_ARMS, EDGES, HOW, JOINT, ROW_ZERO, seeds_of, verdict
 from privcfs.lab.experiments.fields import BESIDE_PAPER, Field, View, reported, table
@@ -15,13 +15,12 @@ from privcfs.lab.experiments.sameops import restricted
 from privcfs.lab.report import Page, Value
 from privcfs.lab.study import Cell, Study
 from privcfs.lab.summary import estimate
-from privcfs.lab.variants.feature_neighbours import FeatureNeighbours
 from privcfs.lab.variants.inert_masks import InertMasks
 from privcfs.private.utilities.gated import Gated
 from privcfs.private.utilities.soft import Soft
 from privcfs.private.utilities.utility import Utility
 from privcfs.private.utilities.weights import Weights
-from privcfs.public.candidates.pairs import OneHop, PairUniverse, TwoHop
+from privcfs.public.candidates.pairs import LinkPredictor, OneHop, PairUniverse, TwoHop
 from privcfs.public.candidates.product import Product
 from privcfs.public.candidates.top_influence import TopInfluence
 
@@ -82,7 +81,7 @@ VARIANTS: list[Variant] = [
     *_both("(c) soft, 0.7 disclosed", Soft(), 0.7),
     *_both("(d) 0.5 disclosed", Gated(), 0.5),
     *_both("(d) 1.0 disclosed", Gated(), 1.0),
-    *_supports("(e) feature neighbours, no public graph", FeatureNeighbours(), TopInfluence(), 0.0)[:2],
+    *_supports("(e) feature neighbours, no public graph", LinkPredictor(), TopInfluence(), 0.0)[:2],
     _coins(0.5),
     _coins(1.0),
     *_supports("(i) 12 pairs, 12 features", OneHop(), TopInfluence())[2:],

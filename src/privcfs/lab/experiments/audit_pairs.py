@@ -6,7 +6,7 @@ from math import exp
 
 from privcfs.embedded import NAMES
 from privcfs.gate.mechanisms import MECHANISMS
-from privcfs.gate.vault import Method
+from privcfs.gate.method import Method
 from privcfs.lab.audit.adjacent import DRAWS, Adjacent
 from privcfs.lab.experiments.cells import ARMS, EDGES, JOINT, seeds_of
 from privcfs.lab.figures.audit import draw_audit

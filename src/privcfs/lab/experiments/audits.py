@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from privcfs.gate.mechanisms import MECHANISMS
 from privcfs.gate.mechanisms.exponential import Exponential
-from privcfs.gate.vault import Method
+from privcfs.gate.method import Method
 from privcfs.lab.attacks import ATTACKS
 from privcfs.lab.attacks.attack import success
 from privcfs.lab.attacks.attacked import Attacked, guesses_of

@@ -2,7 +2,7 @@
 
 from math import sqrt
 
-from privcfs.gate.vault import Method
+from privcfs.gate.method import Method
 from privcfs.lab.report import Estimate
 from privcfs.lab.study import Cell, Study
 from privcfs.lab.variants.inert_masks import InertMasks

@@ -7,7 +7,7 @@ from typing import final
 import numpy as np
 
 from privcfs.embedded import NAMES
-from privcfs.gate.vault import Method
+from privcfs.gate.method import Method
 from privcfs.lab.experiments.cells import HOW, ROW_ZERO, cell, seeds_of, verdict
 from privcfs.lab.experiments.paper import FRONTIER, RETENTION
 from privcfs.lab.measure import Records

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from privcfs.gate.vault import Method
+from privcfs.gate.method import Method
 from privcfs.lab.baselines.baseline import Baseline, Operations, Problem
 from privcfs.lab.baselines.cf_gnn_explainer import CFGNNExplainer
 from privcfs.lab.baselines.greedy import Greedy

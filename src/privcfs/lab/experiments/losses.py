@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privcfs.embedded import NAMES
-from privcfs.gate.vault import Method
+from privcfs.gate.method import Method
 from privcfs.lab.comparison import CODE, Compared
 from privcfs.lab.experiments.cells import (
     ARMS,

@@ -12,7 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from privcfs.gate.vault import Method, Vault
+from privcfs.gate.method import Method
+from privcfs.gate.vault import Vault
 from privcfs.lab.datasets import load
 from privcfs.lab.figures.scale import Timed, draw_scale
 from privcfs.lab.measure import nodes_within_two_steps

@@ -17,13 +17,13 @@ from privcfs.public.backbones.backbone import Backbone
 from privcfs.public.backbones.gcn import GCN
 from privcfs.public.backbones.torch_module import TorchBackbone
 from privcfs.public.candidates.candidates import Candidates
-from privcfs.public.context import PublicContext
+from privcfs.public.context import Readable
 
-Evaluator = Callable[[PrivateGraph, PublicContext, Candidates, Deadline], Outcomes]
+Evaluator = Callable[[PrivateGraph, Readable, Candidates, Deadline], Outcomes]
 
 EVALUATORS: Mapping[type[Backbone], Evaluator] = {GCN: evaluate_gcn, TorchBackbone: evaluate_module}
 
 
-def evaluate(graph: PrivateGraph, context: PublicContext, candidates: Candidates, deadline: Deadline) -> Outcomes:
-    """Class scores of the target under every candidate, by the evaluator of the context's backbone."""
+def evaluate(graph: PrivateGraph, context: Readable, candidates: Candidates, deadline: Deadline) -> Outcomes:
+    """Class scores of the target under every candidate, by the evaluator of the model."""
     return EVALUATORS[type(context.backbone)](graph, context, candidates, deadline)

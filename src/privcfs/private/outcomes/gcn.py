@@ -20,7 +20,7 @@ from privcfs.private.graph import PrivateGraph
 from privcfs.private.outcomes.outcomes import Outcomes, effective_operations, membership
 from privcfs.public.backbones.gcn import GCN
 from privcfs.public.candidates.candidates import Candidates
-from privcfs.public.context import PublicContext
+from privcfs.public.context import Readable
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float32]
@@ -29,7 +29,7 @@ CHUNK = 32  # hidden rows at a time: their values for all masks must fit in memo
 MOST_STATES = 4096  # pair sets at a time, likewise
 
 
-def evaluate_gcn(graph: PrivateGraph, context: PublicContext, candidates: Candidates, deadline: Deadline) -> Outcomes:
+def evaluate_gcn(graph: PrivateGraph, context: Readable, candidates: Candidates, deadline: Deadline) -> Outcomes:
     """Class scores of the target under every candidate."""
     backbone = context.backbone
     assert isinstance(backbone, GCN)
@@ -133,7 +133,7 @@ def _distinct_rows(states: _States) -> tuple[tuple[Numbers, Numbers], Floats]:
 
 
 def _pre_activations(
-    rows: tuple[Numbers, Numbers], states: _States, graph: PrivateGraph, context: PublicContext, backbone: GCN
+    rows: tuple[Numbers, Numbers], states: _States, graph: PrivateGraph, context: Readable, backbone: GCN
 ) -> tuple[Floats, Floats]:
     """Each row as relu(gain + slope x the target's input), scaled by the weight with which the target reads it."""
     state, position = rows
@@ -147,7 +147,7 @@ def _pre_activations(
 
 
 def _settled(
-    states: _States, graph: PrivateGraph, context: PublicContext, backbone: GCN
+    states: _States, graph: PrivateGraph, context: Readable, backbone: GCN
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """What each hidden row reads from nodes that no operation touches, the target left out; and the ends' inputs."""
     owner, source = graph.neighbours_of(states.hidden)
@@ -161,7 +161,7 @@ def _settled(
     return reads @ inputs + weights[own, None] * inputs[own], inputs[ends]
 
 
-def _masked_inputs(context: PublicContext, backbone: GCN, candidates: Candidates) -> Floats:
+def _masked_inputs(context: Readable, backbone: GCN, candidates: Candidates) -> Floats:
     """The target's first-layer input under every feature set, one column each."""
     row = np.zeros(backbone.number_of_features, np.float32)
     numbers, values = context.feature_row(candidates.target)

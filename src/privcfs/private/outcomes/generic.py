@@ -21,7 +21,7 @@ from privcfs.private.graph import PrivateGraph
 from privcfs.private.outcomes.outcomes import Outcomes, effective_operations, membership
 from privcfs.public.backbones.torch_module import TorchBackbone
 from privcfs.public.candidates.candidates import Candidates
-from privcfs.public.context import PublicContext
+from privcfs.public.context import Readable
 
 if TYPE_CHECKING:
     import torch
@@ -31,9 +31,7 @@ Numbers = NDArray[np.int64]
 BATCH_BYTES = 32 * 2**20  # of copied features per batch
 
 
-def evaluate_module(
-    graph: PrivateGraph, context: PublicContext, candidates: Candidates, deadline: Deadline
-) -> Outcomes:
+def evaluate_module(graph: PrivateGraph, context: Readable, candidates: Candidates, deadline: Deadline) -> Outcomes:
     """Class scores of the target under every candidate."""
     import torch
 

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privcfs.private.outcomes.outcomes import Outcomes
 from privcfs.private.utilities.utility import Scores, Utility
@@ -38,9 +39,12 @@ class Gated(Utility):
         rewards = int(grid.denominator * self.weights.flip) + size_and_plausibility(
             outcomes, self.weights, grid.denominator
         )
-        values = np.where(outcomes.flips(self.desired), rewards, 0)
+        values = np.where(self.valid(outcomes), rewards, 0)
         values[0] = int(grid.denominator * self.weights.size)
         return Scores(values, grid)
+
+    def valid(self, outcomes: Outcomes) -> NDArray[np.bool_]:
+        return outcomes.flips(self.desired)
 
     def failed(self, candidates: Candidates) -> Scores:
         """Every candidate scores 0."""

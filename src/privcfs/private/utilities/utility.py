@@ -46,6 +46,10 @@ class Utility(ABC):
     def score(self, outcomes: Outcomes) -> Scores:
         """The score of every candidate, in public order."""
 
+    def valid(self, outcomes: Outcomes) -> NDArray[np.bool_]:
+        """Whether each candidate does what is asked for."""
+        return outcomes.flips()
+
     @abstractmethod
     def failed(self, candidates: Candidates) -> Scores:
         """The public scores that a failed evaluation is drawn from; they too must respect the span."""

@@ -1,6 +1,7 @@
 """What the rest of the system needs to know of a frozen model."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 import numpy as np
 import scipy.sparse as sp
@@ -37,3 +38,12 @@ class Backbone(ABC):
     @abstractmethod
     def logits(self, features: sp.csr_array, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
         """Class scores of every node of the undirected graph with these pairs."""
+
+    def pulls(self, features: sp.csr_array, pairs: NDArray[np.int64]) -> Callable[[int], NDArray[np.float64]]:
+        """For a target, a public guess at what each node would say to it if they were joined: (nodes, classes).
+
+        Here, each node's own class scores, less where it has many neighbours. It guides a search and promises nothing.
+        """
+        degrees = np.bincount(pairs.ravel(), minlength=features.shape[0])
+        spoken = self.logits(features, pairs) / np.sqrt(degrees + 2)[:, None]
+        return lambda _: spoken

@@ -1,6 +1,7 @@
 """Two-layer graph convolutional network (Kipf and Welling 2017), in NumPy."""
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import final
 
@@ -62,6 +63,23 @@ class GCN(Backbone):
     def feature_weights(self) -> NDArray[np.float64]:
         norms: NDArray[np.float64] = np.sqrt(np.square(self.first, dtype=np.float64).sum(axis=1))
         return norms
+
+    def pulls(self, features: sp.csr_array, pairs: NDArray[np.int64]) -> Callable[[int], NDArray[np.float64]]:
+        """What each node's hidden row would add to the target's class scores, with the new pair in both degrees."""
+        count = features.shape[0]
+        both = np.concatenate([pairs, pairs[:, ::-1]])
+        degrees = np.bincount(pairs.ravel(), minlength=count) + 1.0
+        inputs = features.astype(np.float64) @ self.first
+        scaled = inputs / np.sqrt(degrees)[:, None]
+        heard = sp.csr_array((np.ones(len(both)), (both[:, 0], both[:, 1])), shape=(count, count)) @ scaled + scaled
+        grown = np.sqrt(degrees + 1)[:, None]
+
+        def pull(target: int) -> NDArray[np.float64]:
+            hidden = np.maximum((heard + inputs[target] / grown[target]) / grown + self.first_bias, 0)
+            pulled: NDArray[np.float64] = hidden @ self.second / grown
+            return pulled
+
+        return pull
 
     def logits(self, features: sp.csr_array, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
         count = features.shape[0]

@@ -3,14 +3,18 @@
 from collections.abc import Mapping
 
 from privcfs.public.candidates.candidates import CandidateRule
+from privcfs.public.candidates.ladders import Ladders
 from privcfs.public.candidates.nothing import Nothing
 from privcfs.public.candidates.pairs import TwoHop
 from privcfs.public.candidates.product import Product
+from privcfs.public.candidates.small_sets import SmallSets
 
 RULES: Mapping[str, CandidateRule] = {
     "one-hop": Product(),
     "two-hop": Product(pairs=TwoHop()),
     "edges-only": Product(most_features=0),
     "features-only": Product(most_pairs=0),
+    "small-sets": SmallSets(),
+    "ladders": Ladders(),
     "nothing": Nothing(),
 }

@@ -1,8 +1,10 @@
-"""Which snapshot pairs may be deleted: the paper's edge universe, one hop or two."""
+"""Which pairs may be deleted: the paper's edge universe, one hop or two, and public priors in a snapshot's place."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import final
+
+import numpy as np
 
 from privcfs.public.context import PublicContext
 from privcfs.public.interventions import Pair, pair
@@ -40,3 +42,31 @@ class TwoHop(PairUniverse):
         own = [pair(target, other) for other in near]
         beyond = {pair(u, w) for u in near for w in context.snapshot.neighbours(u) if w != target}
         return tuple((own + sorted(beyond))[: self.most])
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Listed(PairUniverse):
+    """The target's pairs in a public list of its own, such as a graph of metadata; sorted, the first `most`."""
+
+    listed: tuple[Pair, ...]
+    most: int = 12
+
+    def pairs(self, context: PublicContext, target: int) -> tuple[Pair, ...]:  # noqa: ARG002
+        return tuple(sorted(one for one in set(self.listed) if target in one)[: self.most])
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LinkPredictor(PairUniverse):
+    """The `most` nodes of highest cosine similarity of public features: a guess at links; ties by number."""
+
+    most: int = 12
+
+    def pairs(self, context: PublicContext, target: int) -> tuple[Pair, ...]:
+        features = context.features
+        lengths = np.sqrt(np.asarray(features.multiply(features).sum(axis=1)).ravel())
+        likeness = np.asarray((features @ features[[target]].T).todense()).ravel() / np.maximum(lengths, 1e-12)
+        likeness[target] = -np.inf
+        best = np.argsort(-likeness, kind="stable")[: self.most]
+        return tuple(pair(target, int(node)) for node in best)

@@ -6,7 +6,7 @@ from typing import final
 from privcfs.errors import SettingsError
 from privcfs.public.candidates.candidates import CandidateRule, Candidates, Caps, subsets
 from privcfs.public.candidates.pairs import OneHop, PairUniverse
-from privcfs.public.candidates.top_influence import TopInfluence
+from privcfs.public.candidates.top_influence import FeatureUniverse, TopInfluence
 from privcfs.public.context import PublicContext
 
 
@@ -16,7 +16,7 @@ class Product(CandidateRule):
     """At most `most_pairs` of the pair universe joined with at most `most_features` of the feature universe."""
 
     pairs: PairUniverse = OneHop()
-    features: TopInfluence = TopInfluence()
+    features: FeatureUniverse = TopInfluence()
     most_pairs: int = 2
     most_features: int = 3
 

@@ -1,0 +1,187 @@
+"""What a limit counts, and what all releases within it guarantee together.
+
+Zone: gate
+Claim: releases whose costs stay within a limit satisfy what `meaning` says of it, prices chosen adaptively included.
+Why: pure prices add up; Rényi divergences add up order by order, so rho = sup of divergence / order does; a fixed price
+    makes the number of releases a constant, so one order may be chosen beforehand. Costs are rounded up, limits are
+    exact, and a contract never changes: its units are never mixed.
+Check: tests/gate/test_contracts.py::test_the_stated_epsilon_covers_the_exact_loss_of_many_releases
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, log, log1p, sqrt
+from typing import Any, ClassVar, final
+
+import numpy as np
+
+from privcfs.errors import BadEpsilon, SettingsError
+from privcfs.gate.mechanisms.mechanism import Mechanism
+from privcfs.public.epsilon import NANO, Price, parse_decimal, parse_epsilon, show
+
+ORDERS = 600
+SAFETY = 1e-5  # relative, for suprema over finitely many orders and for rounding
+LARGEST_EXPONENT = 400
+
+
+class Contract(ABC):
+    """Fixed when a ledger is made."""
+
+    unit: ClassVar[str]
+
+    @abstractmethod
+    def cost(self, mechanism: Mechanism, epsilon: Fraction) -> Fraction:
+        """What one release counts, in the contract's unit, rounded up to nine places."""
+
+    @abstractmethod
+    def meaning(self, total: Fraction) -> str:
+        """What all releases within this limit guarantee together."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, str]:
+        """As a ledger keeps it."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Pure(Contract):
+    """Epsilons add up; no delta."""
+
+    unit: ClassVar[str] = "epsilon"
+
+    def cost(self, mechanism: Mechanism, epsilon: Fraction) -> Fraction:  # noqa: ARG002
+        return epsilon
+
+    def meaning(self, total: Fraction) -> str:
+        return f"pure {show(total)}-differential privacy of all releases together"
+
+    def to_dict(self) -> dict[str, str]:
+        return {"kind": "pure"}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ZeroConcentrated(Contract):
+    """Each mechanism is charged its own rho; many small releases cost far less than the sum of their epsilons."""
+
+    unit: ClassVar[str] = "rho"
+
+    delta: Fraction = Fraction(1, 10**6)
+
+    def __post_init__(self) -> None:
+        _check_delta(self.delta)
+
+    def cost(self, mechanism: Mechanism, epsilon: Fraction) -> Fraction:
+        return concentrated(mechanism, epsilon)
+
+    def meaning(self, total: Fraction) -> str:
+        epsilon = from_rho(float(total), float(self.delta))
+        return (
+            f"{show(total)}-zCDP of all releases together, hence ({epsilon:.4g}, {_short(self.delta)})-differential "
+            "privacy. Only the limit is guaranteed so, not what happens to be spent"
+        )
+
+    def to_dict(self) -> dict[str, str]:
+        return {"kind": "zcdp", "delta": show(self.delta)}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FixedPrice(Contract):
+    """Every release has one price and one mechanism; the limit counts releases, and one Rényi order serves them all."""
+
+    unit: ClassVar[str] = "releases"
+
+    epsilon: Fraction
+    mechanism: Mechanism
+    delta: Fraction = Fraction(1, 10**6)
+
+    def __post_init__(self) -> None:
+        _check_delta(self.delta)
+
+    def cost(self, mechanism: Mechanism, epsilon: Fraction) -> Fraction:
+        if epsilon != self.epsilon:
+            raise BadEpsilon(f"epsilon is {show(epsilon)}, but every release of this vault has {show(self.epsilon)}.")
+        if mechanism != self.mechanism:
+            raise SettingsError(f"this ledger is for {self.mechanism.name} alone; use that mechanism, without a guide.")
+        return Fraction(1)
+
+    def meaning(self, total: Fraction) -> str:
+        epsilon = composed(self.mechanism, self.epsilon, int(total), float(self.delta))
+        return (
+            f"({epsilon:.4g}, {_short(self.delta)})-differential privacy of {int(total)} releases at epsilon "
+            f"{show(self.epsilon)} by {self.mechanism.name} together"
+        )
+
+    def to_dict(self) -> dict[str, str]:
+        return {
+            "kind": "fixed",
+            "epsilon": show(self.epsilon),
+            "mechanism": self.mechanism.name,
+            "delta": show(self.delta),
+        }
+
+
+def contract_from(fields: dict[str, Any], mechanisms: dict[str, Mechanism]) -> Contract:
+    """The inverse of `to_dict`, and what a vault file says."""
+    kind = fields.get("kind", "pure")
+    expected = {"pure": set(), "zcdp": {"delta"}, "fixed": {"epsilon", "mechanism", "delta"}}.get(kind)
+    if expected is None or set(fields) - {"kind"} - expected:
+        raise SettingsError(
+            f"contract {fields} is unknown; choose pure, zcdp (delta) or fixed (epsilon, mechanism, delta)."
+        )
+    delta = parse_delta(fields.get("delta", "0.000001"))
+    if kind == "fixed":
+        name = fields.get("mechanism", "exponential")
+        if name not in mechanisms:
+            raise SettingsError(f"contract mechanism {name!r} is unknown; choose one of {', '.join(mechanisms)}.")
+        return FixedPrice(parse_epsilon(fields.get("epsilon", "")), mechanisms[name], delta)
+    return Pure() if kind == "pure" else ZeroConcentrated(delta)
+
+
+def parse_delta(value: Price) -> Fraction:
+    """A decimal above 0 and below 1."""
+    try:
+        return _check_delta(parse_decimal(value, "delta"))
+    except BadEpsilon as error:
+        raise SettingsError(str(error)) from None
+
+
+def concentrated(mechanism: Mechanism, epsilon: Fraction) -> Fraction:
+    """The mechanism's rho: the supremum of divergence / order, at most epsilon**2 / 2 as for any pure release."""
+    most = max(mechanism.renyi(order, epsilon) / order for order in _orders(float(epsilon)))
+    return min(Fraction(ceil(most * (1 + SAFETY) * NANO), NANO), Fraction(ceil(epsilon**2 / 2 * NANO), NANO))
+
+
+def composed(mechanism: Mechanism, epsilon: Fraction, count: int, delta: float) -> float:
+    """Epsilon of so many releases at one price; never more than the sum."""
+    orders = _orders(float(epsilon))
+    best = min(_at_order(order, count * mechanism.renyi(order, epsilon), delta) for order in orders)
+    return min(best * (1 + SAFETY), float(count * epsilon))
+
+
+def from_rho(rho: float, delta: float) -> float:
+    """Epsilon of rho-zCDP at this delta: the usual formula, or a better order where there is one."""
+    usual = rho + 2 * sqrt(rho * log(1 / delta))
+    best = min(_at_order(order, order * rho, delta) for order in 1 + np.geomspace(1e-3, 1e6, 4 * ORDERS))
+    return min(usual, best * (1 + SAFETY))
+
+
+def _at_order(order: float, divergence: float, delta: float) -> float:
+    """Epsilon from one Rényi order (Canonne, Kamath and Steinke 2020)."""
+    return max(divergence + log1p(-1 / order) - (log(delta) + log(order)) / (order - 1), 0.0)
+
+
+def _orders(epsilon: float) -> list[float]:
+    return [float(order) for order in 1 + np.geomspace(1e-6, min(1e4, LARGEST_EXPONENT / epsilon), ORDERS)]
+
+
+def _check_delta(delta: Fraction) -> Fraction:
+    if not 0 < delta < 1 or NANO % delta.denominator:
+        raise SettingsError("delta must be a decimal above 0 and below 1 with at most nine places.")
+    return delta
+
+
+def _short(delta: Fraction) -> str:
+    return f"{float(delta):g}"

@@ -1,0 +1,137 @@
+"""Prepares a draw from public data alone: the method rehearsed on imagined graphs.
+
+Zone: gate
+Claim: the prepared mechanism is a function of the public context, the candidates, the utility and epsilon.
+Why: a guide is never given the private graph; the graphs that it evaluates are imagined from public data.
+Check: tests/gate/test_guidance.py::test_the_prepared_draw_is_the_same_whatever_the_private_graph
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import ClassVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privcfs.errors import SettingsError
+from privcfs.gate.mechanisms.mechanism import Mechanism
+from privcfs.gate.mechanisms.rank_profile import SubsetSelection
+from privcfs.private.deadline import Deadline
+from privcfs.private.graph import PrivateGraph
+from privcfs.private.outcomes import evaluate
+from privcfs.private.utilities.utility import Utility
+from privcfs.public.candidates.candidates import Candidates
+from privcfs.public.context import PublicContext
+from privcfs.public.guidance.plan import Belief
+from privcfs.public.guidance.worlds import Worlds
+
+FEW = (1, 3, 10)  # how many of the strongest candidates flip where flips are harder than imagined
+LARGEST_COST = 10**9
+UNHURRIED = Deadline(float("inf"))
+Numbers = NDArray[np.int64]
+
+
+class Guide(ABC):
+    """Chooses, before anything private is read, how a release will be drawn."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def prepare(self, context: PublicContext, candidates: Candidates, utility: Utility, epsilon: Fraction) -> Mechanism:
+        """The mechanism for one target at one price."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What the owner counts each operation as; among equally sure answers the cheaper is preferred."""
+
+    delete: int = 1
+    add: int = 1
+    mask: int = 1
+    most: int | None = None  # dearer candidates are never drawn
+
+    def allow(self, candidates: Candidates) -> NDArray[np.bool_]:
+        """Whether each candidate is cheap enough to be drawn."""
+        cheap: NDArray[np.bool_] = self.of(candidates) <= (LARGEST_COST if self.most is None else self.most)
+        return cheap
+
+    def of(self, candidates: Candidates) -> Numbers:
+        """The cost of each candidate."""
+        border = len(candidates.deletions)
+        pairs = [sum(self.delete if one < border else self.add for one in chosen) for chosen in candidates.pair_sets]
+        masks = [self.mask * len(chosen) for chosen in candidates.feature_sets]
+        pair_set, feature_set = candidates.parts()
+        return np.array(pairs, np.int64)[pair_set] + np.array(masks, np.int64)[feature_set]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Rehearsal(Guide):
+    """Subset selection under the base measure that is best on average over imagined graphs.
+
+    `doubt` is the belief in graphs on which only the strongest candidates flip; the snapshot itself gets as much. Each
+    unit of cost takes `thrift` from what a flip is worth. `nothing` is the share of the base measure that the empty set
+    gets: it stands after everything that flips and before everything else, so with some of it "no intervention" is
+    likely to be said where nothing flips, and unlikely elsewhere.
+    """
+
+    name: ClassVar[str] = "rehearsed subset-selection"
+
+    worlds: Worlds = Worlds()
+    doubt: float = 0.05
+    thrift: float = 0.01
+    nothing: float = 0.0
+    costs: Costs = Costs()
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.doubt <= 0.5 and self.thrift >= 0 and 0 <= self.nothing < 1):
+            raise SettingsError("doubt must lie from 0 to 0.5, nothing from 0 to below 1, and thrift at 0 or above.")
+
+    def prepare(self, context: PublicContext, candidates: Candidates, utility: Utility, epsilon: Fraction) -> Mechanism:
+        measure = _belief(self, context, candidates, utility).best_measure(float(epsilon))
+        base = np.where(self.costs.allow(candidates), measure.base, 0)
+        base[0] = max(round(base[1:].sum() * self.nothing / (1 - self.nothing)), int(not base[1:].any()))
+        return SubsetSelection(measure.share, tuple(base.tolist()))
+
+
+@lru_cache(maxsize=64)
+def _belief(guide: Rehearsal, context: PublicContext, candidates: Candidates, utility: Utility) -> Belief:
+    """What each candidate is worth on the snapshot, on imagined graphs, and where flips are harder than there."""
+    found = [_rehearsed(graph, context, candidates, utility) for graph in _graphs(guide.worlds, context)]
+    flips = np.array([valid for valid, _ in found])
+    strength = np.argsort([margins for _, margins in found[1:]], axis=1)
+    number = len(strength)
+    likelihood = [np.array([guide.doubt]), np.full(number, (1 - 2 * guide.doubt) / number)]
+    rows = [flips]
+    for few in FEW:
+        strongest = np.zeros((number, len(candidates)), np.bool_)
+        np.put_along_axis(strongest, strength[:, :few], True, axis=1)
+        strongest[:, 0] = False
+        rows.append(strongest)
+        likelihood.append(np.full(number, guide.doubt / len(FEW) / number))
+    costs = guide.costs.of(candidates)
+    worth = np.append(np.clip(1 - guide.thrift * np.arange(max(int(costs.max()), 1)), 0.05, 1), 0.0)
+    level = np.where(np.concatenate(rows) & guide.costs.allow(candidates), costs - 1, len(worth) - 1)
+    return Belief(level, worth, np.concatenate(likelihood))
+
+
+def _rehearsed(
+    graph: PrivateGraph, context: PublicContext, candidates: Candidates, utility: Utility
+) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    """Which candidates do what is asked for on an imagined graph, and their margins; none where the model fails."""
+    try:
+        with np.errstate(all="ignore"):
+            outcomes = evaluate(graph, context, candidates, UNHURRIED)
+            return utility.valid(outcomes), outcomes.margins()
+    except ArithmeticError:
+        return np.zeros(len(candidates), np.bool_), np.zeros(len(candidates))
+
+
+@lru_cache(maxsize=4)
+def _graphs(worlds: Worlds, context: PublicContext) -> list[PrivateGraph]:
+    """The snapshot graph and the imagined ones."""
+    pairs = [context.snapshot.pairs, *worlds.imagine(context)]
+    return [PrivateGraph(one, context.number_of_nodes) for one in pairs]

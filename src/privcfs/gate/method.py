@@ -1,0 +1,59 @@
+"""The public choices behind a release.
+
+Zone: gate
+Claim: what a method says and prepares is a function of public data.
+Why: it is never given a private graph; a guide rehearses on imagined ones.
+Check: tests/gate/test_guidance.py::test_the_prepared_draw_is_the_same_whatever_the_private_graph
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+from privcfs.errors import SettingsError
+from privcfs.gate.guidance import Guide, Rehearsal
+from privcfs.gate.mechanisms.exponential import Exponential
+from privcfs.gate.mechanisms.mechanism import Mechanism
+from privcfs.private.utilities.gated import Gated
+from privcfs.private.utilities.utility import Utility
+from privcfs.public.candidates.candidates import CandidateRule, Candidates
+from privcfs.public.candidates.product import Product
+from privcfs.public.candidates.small_sets import SmallSets
+from privcfs.public.context import PublicContext
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Method:
+    """Which candidates, how scored, how drawn, how long it may take; by default the paper's.
+
+    A guide, where there is one, takes the mechanism's place: it prepares one for each target and price.
+    """
+
+    candidates: CandidateRule = Product()
+    utility: Utility = Gated()
+    mechanism: Mechanism = Exponential()
+    evaluation_seconds: float = 60
+    guide: Guide | None = None
+
+    def __post_init__(self) -> None:
+        checked_seconds(self.evaluation_seconds, "evaluation_seconds")
+
+    @property
+    def draws_by(self) -> str:
+        """The name of the mechanism, as a release states it."""
+        return self.mechanism.name if self.guide is None else self.guide.name
+
+    def prepare(self, context: PublicContext, candidates: Candidates, epsilon: Fraction) -> Mechanism:
+        """The mechanism for these candidates at this price."""
+        return self.mechanism if self.guide is None else self.guide.prepare(context, candidates, self.utility, epsilon)
+
+
+def checked_seconds(value: float, argument: str) -> float:
+    """A positive number."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e6:
+        raise SettingsError(f"{argument} is {value!r}; give a number above 0.")
+    return value
+
+
+GUIDED = Method(SmallSets(), guide=Rehearsal())

@@ -1,0 +1,59 @@
+"""The plain alternative to imagined graphs: a base measure that falls with the margin left on the snapshot graph.
+
+Certifies: the same as any public base measure. Operations: those of the list.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, final
+
+import numpy as np
+
+from privcfs.gate.guidance import UNHURRIED, Guide
+from privcfs.gate.mechanisms.exponential import Exponential
+from privcfs.gate.mechanisms.mechanism import Mechanism
+from privcfs.gate.mechanisms.rank_profile import SubsetSelection
+from privcfs.private.graph import PrivateGraph
+from privcfs.private.outcomes import evaluate
+from privcfs.private.utilities.utility import Utility
+from privcfs.public.candidates.candidates import Candidates
+from privcfs.public.context import PublicContext
+from privcfs.public.guidance.plan import WHOLE
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MarginMeasure(Guide):
+    """Weight e**(-margin / temperature), the empty set as if its margin were 1, and a fixed share in front."""
+
+    name: ClassVar[str] = "subset-selection by margin"
+
+    temperature: float = 0.4
+    share: Fraction = Fraction(1, 4)
+
+    def prepare(
+        self,
+        context: PublicContext,
+        candidates: Candidates,
+        utility: Utility,  # noqa: ARG002
+        epsilon: Fraction,  # noqa: ARG002
+    ) -> Mechanism:
+        snapshot = PrivateGraph(context.snapshot.pairs, context.number_of_nodes)
+        margins = evaluate(snapshot, context, candidates, UNHURRIED).margins()
+        margins[0] = 1
+        weights = np.exp((margins.min() - margins) / self.temperature)
+        return SubsetSelection(self.share, tuple(np.maximum(np.rint(weights * WHOLE), 1).astype(np.int64).tolist()))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Scored(Guide):
+    """Another guide's base measure, drawn by the exponential mechanism: what the order of ranks adds is left out."""
+
+    guide: Guide
+    name: ClassVar[str] = "exponential under a base measure"
+
+    def prepare(self, context: PublicContext, candidates: Candidates, utility: Utility, epsilon: Fraction) -> Mechanism:
+        prepared = self.guide.prepare(context, candidates, utility, epsilon)
+        assert isinstance(prepared, SubsetSelection)
+        return Exponential(prepared.base)

@@ -1,0 +1,34 @@
+"""What the owner allows an answer to name: a public setting, the same for every private graph."""
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privcfs.public.interventions import Pair
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Actionability:
+    """Nodes whose pairs stay as they are, features that cannot be masked, and who may be joined to a target."""
+
+    immutable_nodes: frozenset[int] = frozenset()
+    immutable_features: frozenset[int] = frozenset()
+    partners: frozenset[int] | None = None  # anyone, where there is none
+
+    def pairs(self, pairs: tuple[Pair, ...]) -> tuple[Pair, ...]:
+        """Those that may be changed, in their order."""
+        return tuple(pair for pair in pairs if not self.immutable_nodes & set(pair))
+
+    def features(self, features: tuple[int, ...]) -> tuple[int, ...]:
+        """Those that may be masked, in their order."""
+        return tuple(feature for feature in features if feature not in self.immutable_features)
+
+    def joinable(self, number_of_nodes: int) -> NDArray[np.bool_]:
+        """Whether each node may be joined to a target."""
+        allowed = np.full(number_of_nodes, self.partners is None)
+        allowed[sorted(self.partners or ())] = True
+        allowed[sorted(self.immutable_nodes)] = False
+        return allowed

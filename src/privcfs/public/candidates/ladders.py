@@ -1,0 +1,83 @@
+"""Sets of up to five elements without their number exploding: for each class, the best partners one after another."""
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import final
+
+from privcfs.errors import SettingsError
+from privcfs.public.candidates.actionability import Actionability
+from privcfs.public.candidates.candidates import CandidateRule, Candidates, Caps, Choice, subsets
+from privcfs.public.candidates.pairs import OneHop, PairUniverse
+from privcfs.public.candidates.partners import best_partners, joined_scores, lead_of
+from privcfs.public.candidates.top_influence import FeatureUniverse, TopInfluence
+from privcfs.public.context import PublicContext
+from privcfs.public.interventions import Pair
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Ladders(CandidateRule):
+    """For each class: its first partners, with the first deletions that clear its way, with sets of masks.
+
+    Every single pair is there too, and every largest set of the first partners and `spare` more: hidden pairs may have
+    made some of them weaker than they look. Partners are ordered by how far they pull towards the class, deletions by
+    how far the other end pulls away from it, both on the snapshot graph.
+    """
+
+    most: int = 5
+    spare: int = 1
+    deletions: PairUniverse = OneHop()
+    features: FeatureUniverse = TopInfluence(3)
+    allowed: Actionability = Actionability()
+
+    def __post_init__(self) -> None:
+        if self.most < 1:
+            raise SettingsError(f"most is {self.most}; an answer needs room for at least one element.")
+
+    @property
+    def caps(self) -> Caps:
+        return Caps(self.most, min(self.most, self.features.most), self.most)
+
+    def propose(self, context: PublicContext, target: int) -> Candidates:
+        deletions = self.allowed.pairs(self.deletions.pairs(context, target))
+        features = self.allowed.features(self.features.features(context, target))
+        rungs = [
+            [
+                pair
+                for pair in best_partners(context, target, towards, self.most + self.spare, self.allowed)
+                if pair not in deletions
+            ]
+            for towards in range(context.number_of_classes)
+        ]
+        additions = tuple(dict.fromkeys(pair for rung in rungs for pair in rung))
+        position = {pair: number for number, pair in enumerate(deletions + additions)}
+        sets: set[Choice] = {(number,) for number in position.values()}
+        for towards, rung in enumerate(rungs):
+            clearing = self._clearing(context, target, towards, deletions)
+            partners = [position[pair] for pair in rung]
+            sets |= self._ladder(partners[: self.most], [position[pair] for pair in clearing])
+            sets |= {tuple(sorted(chosen)) for chosen in combinations(partners, self.most)}
+        return Candidates(
+            target=target,
+            caps=self.caps,
+            deletions=deletions,
+            additions=additions,
+            features=features,
+            pair_sets=tuple(sorted(sets | {()}, key=lambda chosen: (len(chosen), chosen))),
+            feature_sets=subsets(len(features), self.caps.features),
+        )
+
+    def _ladder(self, adds: list[int], deletes: list[int]) -> set[Choice]:
+        """The first so many of both, together at most `most`."""
+        return {
+            tuple(sorted(adds[:added] + deletes[:deleted]))
+            for added in range(len(adds) + 1)
+            for deleted in range(min(len(deletes), self.most - added) + 1)
+        }
+
+    def _clearing(
+        self, context: PublicContext, target: int, towards: int, deletions: tuple[Pair, ...]
+    ) -> tuple[Pair, ...]:
+        """Deletions by how little the other end pulls towards the class."""
+        lead = lead_of(joined_scores(context, target), towards)
+        return tuple(sorted(deletions, key=lambda pair: (lead[[end for end in pair if end != target]].min(), pair)))

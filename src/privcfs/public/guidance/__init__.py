@@ -1,0 +1,1 @@
+"""What public data let one expect of the private graph, and the draw that this makes best."""

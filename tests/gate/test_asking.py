@@ -1,0 +1,129 @@
+"""A noisy yes or no, a private choice of whom to explain, and several suggestions: each paid, each within its price."""
+
+from collections import Counter
+from fractions import Fraction
+from math import exp
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from privcfs import Intervention, Method, Vault
+from privcfs.errors import BadEpsilon, InputError, RequestConflict
+from privcfs.gate.asking import CLOSE_CALL, YES_OR_NO, alone, says
+from privcfs.gate.guidance import Rehearsal
+from privcfs.gate.mechanisms.permute_and_flip import PermuteAndFlip
+from privcfs.lab.audit.checks import below_bound
+from privcfs.lab.audit.memory import MemoryLedger
+from privcfs.lab.inspection import inspect
+from privcfs.public.candidates.small_sets import SmallSets
+from privcfs.public.guidance.worlds import Worlds
+from tests.worlds import World, random_world
+
+GUIDED = Method(SmallSets(), guide=Rehearsal(Worlds(4)))
+
+
+def vault_of(world: World, method: Method = GUIDED) -> Vault:
+    return Vault(world.graph, world.context, ledger=MemoryLedger(), method=method)
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(8)], ids=str)
+def test_a_verdict_is_randomised_response(epsilon: Fraction) -> None:
+    yes, no = (YES_OR_NO.exact_probabilities(says(flips), epsilon) for flips in (True, False))
+    assert yes == no[::-1]
+    assert below_bound(yes[0] / no[0], epsilon)
+    assert abs(float(yes[0]) - 1 / (1 + exp(-epsilon))) < 1e-12
+
+
+def test_a_verdict_is_mostly_true_at_a_high_price() -> None:
+    world = random_world(5)
+    found = inspect(world.graph, world.context, 0, GUIDED)
+    assert found.flips.any()
+    vault = vault_of(world)
+    for flips in (True, False):
+        one = found.candidates[int(np.flatnonzero(found.flips == flips)[-1])]
+        answers = [vault.confirm(0, one, "12").flips for _ in range(20)]
+        assert answers.count(flips) >= 19
+    verdict = vault.confirm(0, one, "1", request_id="same")
+    assert vault.confirm(0, one, "1", request_id="same") == verdict
+    assert abs(verdict.reliability - 0.731) < 1e-3
+    assert vault.balance().spent == 40 * 12 + 1
+    with pytest.raises(RequestConflict):
+        vault.confirm(0, Intervention(), "1", request_id="same")
+
+
+def test_the_list_for_a_verdict_ends_with_the_intervention() -> None:
+    context = random_world(4).context
+    for one in (
+        Intervention(),
+        Intervention(delete=((0, 1),)),
+        Intervention(mask=(2, 3)),
+        Intervention(((0, 1),), ((0, 5), (2, 6)), (1,)),
+    ):
+        assert list(alone(one, 0, context))[-1] == one
+    for wrong in (Intervention(add=((0, 99),)), Intervention(mask=(77,))):
+        with pytest.raises(InputError, match="names a node or a feature that does not exist"):
+            alone(wrong, 0, context)
+
+
+def test_a_private_choice_prefers_close_calls() -> None:
+    world = random_world(7, nodes=10)
+    vault = vault_of(world)
+    chosen = Counter(vault.select(range(10), "6").target for _ in range(200))
+    logits = world.context.backbone.logits(world.context.features, world.pairs)
+    shares = np.exp(logits - logits.max(axis=1, keepdims=True))
+    best = np.sort(shares / shares.sum(axis=1, keepdims=True), axis=1)
+    assert chosen.most_common(1)[0][0] in np.argsort(best[:, -1] - best[:, -2])[:3]
+    assert vault.balance().spent == 1200
+    with pytest.raises(InputError, match="list of different nodes"):
+        vault.select([1, 1], "1")
+    assert CLOSE_CALL.name == "matched-profile"
+
+
+def test_suggestions_share_no_element_and_one_price() -> None:
+    vault = vault_of(random_world(4))
+    found = vault.suggest(0, "3", 3, request_id="three")
+    assert [one.epsilon for one in found] == [1, 1, 1]
+    assert vault.balance().spent == 3
+    elements = [set(one.intervention.delete) | set(one.intervention.add) | set(one.intervention.mask) for one in found]
+    assert not elements[0] & elements[1]
+    assert not (elements[0] | elements[1]) & elements[2]
+    assert vault.suggest(0, "3", 3, request_id="three") == found
+    assert vault.balance().spent == 3
+
+
+def test_suggestions_end_in_no_intervention_where_the_list_is_used_up() -> None:
+    world = random_world(4, nodes=4)
+    found = vault_of(world).suggest(0, "20", 20)
+    assert found[-1].intervention == Intervention()
+
+
+def test_what_cannot_be_asked_is_said() -> None:
+    world = random_world(4)
+    with pytest.raises(InputError, match="ask for 1 to 20 suggestions"):
+        vault_of(world).suggest(0, "1", 0)
+    with pytest.raises(BadEpsilon, match="cannot be divided by 3 exactly"):
+        vault_of(world).suggest(0, "1", 3)
+    blind = vault_of(world, Method(SmallSets(), mechanism=PermuteAndFlip()))
+    with pytest.raises(InputError, match="permute-and-flip has none"):
+        blind.release(0, "1", avoiding=[Intervention(mask=(1,))])
+
+
+def test_a_failing_model_gives_verdicts_and_choices_as_usual(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from privcfs.gate import vault as vault_module
+
+    vault = Vault(
+        random_world(4).graph,
+        random_world(4).context,
+        ledger=f"sqlite:///{tmp_path / 'budget.db'}",
+        limit="9",
+        method=GUIDED,
+    )
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("no")
+
+    monkeypatch.setattr(vault_module, "evaluate", broken)
+    assert vault.confirm(0, Intervention(mask=(1,)), "1").flips in (True, False)
+    assert vault.select([1, 2], "1").target in (1, 2)
+    assert len(vault.failures) == 2

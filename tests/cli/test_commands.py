@@ -302,3 +302,95 @@ def test_the_demo_spends_a_real_budget(tmp_path: Path) -> None:
     message = shell.fails(BudgetExhausted, "demo", "--dataset", "citeseer", "--epsilon", "6")
     assert "delete privcfs-demo to start over" in message
     assert "is not embedded; choose cora or citeseer" in shell.fails(InputError, "demo", "--dataset", "karate")
+
+
+def test_suggestions_a_noisy_answer_and_a_private_choice(shell: Shell) -> None:
+    edit(shell, 'limit_per_analyst = "4"', "")
+    three = shell.ask("explain", "person-3", "--epsilon", "3", "--suggestions", "3", "--request-id", "s")
+    assert [one["request_id"] for one in three] == ["s/1", "s/2", "s/3"]
+    assert {one["epsilon"] for one in three} == {"1"}
+    (shell.folder / "one.json").write_text(json.dumps(three[0]))
+    answer = shell.ask("confirm", "one.json", "--epsilon", "1")
+    assert answer["flips"] in (True, False)
+    assert abs(answer["reliability"] - 0.731) < 0.001
+    assert "is right with probability 0.731" in shell.run("confirm", "one.json", "--epsilon", "1").stdout
+    chosen = shell.ask("select", "person-1", "person-4", "--epsilon", "1")
+    assert chosen["target"] in (1, 4)
+    assert "Node person-" in shell.run("select", "person-1", "person-4", "--epsilon", "1").stdout
+    assert shell.ask("budget")["spent"] == "7"
+    shell.fails(InputError, "confirm", "nothing.json", "--epsilon", "1")
+
+
+def test_a_budget_in_rho_says_what_its_limit_means(shell: Shell) -> None:
+    edit(shell, '# contract = "zcdp"', 'contract = "zcdp"')
+    edit(shell, 'limit = "10"', 'limit = "2"')
+    edit(shell, 'limit_per_analyst = "4"', "")
+    shell.ask("explain", "person-3", "--epsilon", "1")
+    found = shell.ask("budget", "--price", "0.1")
+    assert found["unit"] == "rho"
+    assert found["contract"] == {"kind": "zcdp", "delta": "0.000001"}
+    assert 0 < float(found["spent"]) <= 0.5
+    assert found["more_releases"] > 300
+    words = shell.run("budget").stdout
+    assert "2-zCDP of all releases together" in words
+    assert "more releases at epsilon 1" in words
+
+
+def test_a_private_snapshot_is_paid_for_and_changes_what_is_promised(shell: Shell) -> None:
+    (shell.folder / "public_edges.csv").unlink()
+    written = shell.ask("snapshot", "--epsilon", "3", "--pairs", "8")
+    assert written["pairs"] == 8
+    assert len((shell.folder / "public_edges.csv").read_text().splitlines()) == 9
+    edit(shell, "# snapshot_is_private = true", "snapshot_is_private = true")
+    release = shell.ask("explain", "person-3", "--epsilon", "1")
+    assert "SNAPSHOT_PRIVATE" in release["assumptions"]
+    assert "SNAPSHOT_FIXED" not in release["assumptions"]
+    assert "a promise for one edge, not for the whole graph" in shell.run("budget").stdout
+    assert "exists; name another file" in shell.fails(SettingsError, "snapshot", "--epsilon", "1")
+
+
+def test_what_may_be_named_is_the_owners_decision(shell: Shell) -> None:
+    edit(shell, "# [actionable]", "[actionable]")
+    edit(shell, '# immutable_nodes = ["7"]', 'immutable_nodes = ["person-7"]')
+    edit(shell, "# immutable_features = [3]", "immutable_features = [3]")
+    edit(shell, '# partners = ["1", "2"]', 'partners = ["person-1", "person-2"]')
+    edit(shell, "# desired = 2", "desired = 2")
+    listed = shell.ask("candidates", "person-3")
+    assert not [pair for pair in listed["deletable"] + listed["addable"] if 7 in pair]
+    assert 3 not in listed["maskable"]
+    assert {node for pair in listed["addable"] for node in pair} <= {1, 2, 3}
+    assert shell.ask("explain", "person-3", "--epsilon", "1")["target"] == 3
+    edit(shell, "desired = 2", "desired = 9")
+    assert "[actionable] cannot be read" in shell.fails(SettingsError, "explain", "person-3", "--epsilon", "1")
+    edit(shell, "desired = 9", "desired = 1")
+    edit(shell, 'candidates = "small-sets"', 'candidates = "one-hop"')
+    assert "needs the candidates small-sets or ladders" in shell.fails(
+        SettingsError, "explain", "person-3", "--epsilon", "1"
+    )
+
+
+def edit(shell: Shell, old: str, new: str) -> None:
+    path = shell.folder / "vault.toml"
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new, 1))
+
+
+def test_a_public_model_is_trained_from_public_files(shell: Shell) -> None:
+    folder = shell.folder
+    rows = [line.replace("person-", "") for line in (folder / "public_edges.csv").read_text().splitlines()]
+    (folder / "pairs.csv").write_text("\n".join(rows))
+    (folder / "labels.csv").write_text("node,class\n" + "\n".join(f"{node},{node % 3}" for node in range(NODES)))
+    script = "from privcfs.lab.cli import main; main()"
+    words = ["train", "--features", "features.csv", "--snapshot", "pairs.csv", "--labels", "labels.csv"]
+    done = subprocess.run(
+        [sys.executable, "-c", script, *words], cwd=folder, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert "of the 12 labelled nodes" in done.stdout
+    assert shell.ask("explain", "person-3", "--epsilon", "1")["target"] == 3
+    (folder / "labels.csv").write_text("99,1\n")
+    done = subprocess.run(
+        [sys.executable, "-c", script, *words], cwd=folder, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == SettingsError.exit_code
+    assert "write rows node,class" in done.stderr

@@ -10,11 +10,13 @@ import scipy.sparse as sp
 from privcfs import PublicContext
 from privcfs.private.deadline import Deadline
 from privcfs.private.outcomes import evaluate
-from privcfs.private.utilities import UTILITIES
+from privcfs.private.utilities import EXPLAINERS, UTILITIES
+from privcfs.private.utilities.utility import Utility
+from privcfs.public.candidates import RULES
 from privcfs.public.candidates.candidates import Candidates
 from privcfs.public.candidates.pairs import TwoHop
 from privcfs.public.candidates.product import Product
-from tests.worlds import Pairs, private, random_gcn
+from tests.worlds import Pairs, private, random_gcn, random_world
 
 NODES = 5
 
@@ -55,3 +57,20 @@ def test_a_failed_evaluation_scores_publicly(name: str, context: PublicContext) 
     first, second = (UTILITIES[name].failed(candidates).unseal() for _ in range(2))
     assert (first == second).all()
     assert len(first) == len(candidates)
+
+
+@pytest.mark.parametrize("utility", EXPLAINERS.values(), ids=EXPLAINERS.keys())
+def test_explainers_objectives_stay_on_their_grid_and_reward_what_they_name(utility: Utility) -> None:
+    moved = 0
+    for seed in range(6):
+        world = random_world(seed, nodes=10)
+        candidates = RULES["small-sets"].propose(world.context, 0)
+        outcomes = evaluate(world.graph, world.context, candidates, Deadline(60))
+        scores, failed = utility.score(outcomes), utility.failed(candidates)
+        assert scores.unseal()[0] == 0
+        assert not failed.unseal().any()
+        assert 0 <= scores.unseal().min() <= scores.unseal().max() <= scores.grid.span
+        best = int(scores.unseal().argmax())
+        moved += int(scores.unseal()[best] > 0)
+        assert outcomes.margins()[best] <= outcomes.margins()[0] + 1e-9
+    assert moved

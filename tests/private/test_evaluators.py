@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -8,11 +10,13 @@ from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv
 from privcfs import GCN, PublicContext, TorchBackbone
 from privcfs.embedded import load_dataset
 from privcfs.errors import PrivcfsError
+from privcfs.gate.asking import alone
 from privcfs.lab.bench import as_module
 from privcfs.private.deadline import Deadline
 from privcfs.private.outcomes import EVALUATORS, evaluate
 from privcfs.public.candidates import RULES
-from privcfs.public.candidates.candidates import Candidates
+from privcfs.public.candidates.candidates import Candidates, Caps, subsets
+from privcfs.public.candidates.small_sets import SmallSets
 from tests.worlds import World, awkward_pairs, everything_near, random_gcn, random_pairs, random_world, slow_logits
 
 FEATURES, HIDDEN, CLASSES = 7, 8, 4
@@ -166,3 +170,40 @@ def test_values_that_are_not_finite_end_the_evaluation() -> None:
 def test_a_backbone_needs_at_least_one_hop() -> None:
     with pytest.raises(PrivcfsError, match="hops is 0"):
         TorchBackbone(torch.nn.Linear(1, 1), hops=0, number_of_features=1, number_of_classes=1)
+
+
+@pytest.mark.parametrize("rule", ["small-sets", "ladders"])
+@pytest.mark.parametrize("seed", range(3))
+def test_lists_with_additions_and_a_cap_on_all_elements_are_exact(rule: str, seed: int) -> None:
+    world = random_world(seed, nodes=14)
+    for target in (0, 3):
+        candidates = RULES[rule].propose(world.context, target)
+        assert candidates.additions
+        assert len(set(candidates.widths.tolist())) > 1
+        agree(world, candidates)
+
+
+def test_additions_between_neighbours_and_at_a_distance_are_exact() -> None:
+    """Triangles, two-hop pairs, and pairs that touch no neighbour, with masks, under a cap."""
+    world = awkward_world(random_gcn(np.random.default_rng(1), FEATURES))
+    near = everything_near(0, world.pairs, 30, features=(0, 1, 4))
+    capped = replace(near, caps=Caps(3, 2, 3), pair_sets=(*subsets(14, 2), (0, 4, 13)))
+    assert len(capped) < len(near)
+    agree(world, capped)
+
+
+def test_a_long_list_is_evaluated_in_parts_as_a_short_one_is() -> None:
+    data = load_dataset("cora")
+    context, graph = data.context(), data.private_graph()
+    degrees = np.bincount(data.snapshot.ravel(), minlength=len(data.labels))
+    target = int(data.test[np.argsort(degrees[data.test])[-10]])
+    candidates = SmallSets(4).propose(context, target)
+    assert len(candidates.pair_sets) > 4096
+    outcomes = evaluate(graph, context, candidates, Deadline(600))
+    rng = np.random.default_rng(0)
+    for position in rng.choice(len(candidates), 12):
+        one = alone(candidates[int(position)], target, context)
+        assert (
+            np.abs(evaluate(graph, context, one, Deadline(60)).logits[:, -1] - outcomes.logits[:, position]).max()
+            < 1e-4
+        )

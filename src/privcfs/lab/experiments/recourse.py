@@ -162,8 +162,8 @@ def levers(study: Study) -> Page:
         row: list[Value] = [name, people, lever, row_zero(cap, records), estimate(records["ceiling"]), *rates]
         rows.append([*row, *(float(records["size"][:, GRID.index(price)].mean()) for price in ("1", "4"))])
     about = (
-        f"{seeds_of(study).capitalize()}, at most two elements (the paper's own list: five). {ABOUT}Each row leaves one lever out. The base "
-        "measure carries the low prices, subset selection the high ones, additions carry both."
+        f"{seeds_of(study).capitalize()}, at most two elements (the paper's own list: five). {ABOUT}Each row leaves "
+        "one lever out. The base measure carries the low prices, subset selection the high ones, additions carry both."
     )
     brief = ("data", "population", "method", "row zero", "@0.1", "@1", "@4", "ceiling")
     return Page("What each lever is worth", about, columns, rows, brief=brief)

@@ -113,7 +113,7 @@ def _timed(world: World) -> tuple[float, float, float, float]:
     counts, near, local, whole = [], [], [], []
     with tempfile.TemporaryDirectory() as folder:
         ledger = f"sqlite:///{Path(folder) / 'scale.db'}"
-        vault = Vault(graph, world.context, ledger=ledger, limit="100000", simulation=True)
+        vault = Vault(graph, world.context, ledger=ledger, limit="100000", simulation=True, method=Method())
         vault.release(world.targets[0], "1")
         for target in world.targets:
             start = time.perf_counter()

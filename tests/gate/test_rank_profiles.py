@@ -1,0 +1,114 @@
+"""Rank profiles: the stated laws, any public base measure, and never worse than the exponential mechanism."""
+
+from fractions import Fraction
+from math import exp
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from privcfs.gate.mechanisms.exponential import Exponential
+from privcfs.gate.mechanisms.rank_profile import FINE, MatchedProfile, SubsetSelection, matched_odds
+from privcfs.gate.randomness import SystemRandomness
+from privcfs.lab.audit.checks import below_bound
+from privcfs.lab.audit.sampler import TOLERANCE, drawn_law
+from privcfs.private.utilities.utility import Scores
+from privcfs.public.grid import Grid
+
+ENDS = Grid(1, (0, 1), 1)
+LEVELS = Grid(10, (0, 2, 7, 9, 10), 10)
+PRICES = [Fraction(1, 10), Fraction(1), Fraction(4), Fraction(8)]
+
+
+def good(count: int, among: int) -> Scores:
+    return Scores(np.array([1] * count + [0] * (among - count)), ENDS)
+
+
+def test_the_published_example_of_77_candidates() -> None:
+    """One flip among 77, epsilon 8: exponential mechanism 0.418, matched profile 0.505."""
+    found = [float(one.probabilities(good(1, 77), Fraction(8))[0]) for one in (Exponential(), MatchedProfile())]
+    assert np.allclose(found, [0.418, 0.505], atol=1e-3)
+
+
+@pytest.mark.parametrize("epsilon", PRICES, ids=str)
+@pytest.mark.parametrize("among", [2, 3, 40, 400])
+def test_the_matched_profile_is_never_below_the_exponential_mechanism(epsilon: Fraction, among: int) -> None:
+    for count in {1, among // 3 or 1, among - 1}:
+        ours, theirs = (
+            float(one.probabilities(good(count, among), epsilon)[:count].sum())
+            for one in (MatchedProfile(), Exponential())
+        )
+        assert ours >= theirs - 1e-12
+    a = Fraction(matched_odds(epsilon, among), FINE)
+    ends = a * ((among - 1) * a + 1) / (a + among - 1)
+    assert below_bound(ends, epsilon)
+    more = a + Fraction(1, 2**40)
+    assert not below_bound(more * ((among - 1) * more + 1) / (more + among - 1), epsilon)
+
+
+def test_subset_selection_has_the_full_epsilon_in_its_odds() -> None:
+    law = SubsetSelection(Fraction(1, 10)).probabilities(good(4, 40), Fraction(2))
+    assert np.allclose(law[:4].sum(), 4 * exp(2) / (4 * exp(2) + 36))
+    split = SubsetSelection(Fraction(1, 16)).exact_probabilities(good(2, 40), Fraction(2))
+    assert split[0] > split[2] > 0, "two and a half in front: the third takes part of both"
+    assert split[2] > split[3]
+
+
+bases = st.lists(st.integers(0, 50), min_size=6, max_size=6).filter(any)
+values = st.lists(st.sampled_from(LEVELS.levels), min_size=6, max_size=6)
+
+
+@pytest.mark.parametrize("kind", ["subset", "matched", "exponential"])
+@settings(max_examples=80, deadline=None)
+@given(base=bases, first=values, second=values, epsilon=st.sampled_from(PRICES), share=st.fractions(0, 1))
+def test_any_public_base_measure_keeps_the_ratio(
+    kind: str, base: list[int], first: list[int], second: list[int], epsilon: Fraction, share: Fraction
+) -> None:
+    share = min(max(share.limit_denominator(1000), Fraction(1, 1000)), Fraction(999, 1000))
+    mechanism = {
+        "subset": SubsetSelection(share, tuple(base)),
+        "matched": MatchedProfile(tuple(base)),
+        "exponential": Exponential(tuple(base)),
+    }[kind]
+    laws = [mechanism.exact_probabilities(Scores(np.array(one), LEVELS), epsilon) for one in (first, second)]
+    assert all(sum(law) == 1 for law in laws)
+    for weight, a, b in zip(base, *laws, strict=True):
+        assert (a == 0) == (weight == 0) == (b == 0)
+        assert weight == 0 or below_bound(max(a / b, b / a), epsilon)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        SubsetSelection(Fraction(1, 7), (3, 0, 5, 1, 9, 2)),
+        MatchedProfile((3, 0, 5, 1, 9, 2)),
+        Exponential((3, 0, 5, 1, 9, 2)),
+    ],
+    ids=lambda one: one.name,
+)
+def test_the_draw_has_the_stated_law_under_a_base_measure(mechanism: SubsetSelection) -> None:
+    scores = Scores(np.array([0, 10, 0, 2, 9, 7]), LEVELS)
+    stated = mechanism.exact_probabilities(scores, Fraction(3))
+    for real, law in zip(drawn_law(mechanism, scores, Fraction(3)), stated, strict=True):
+        assert real == law == 0 or abs(real / law - 1) <= TOLERANCE
+    assert np.allclose(mechanism.probabilities(scores, Fraction(3)), [float(one) for one in stated])
+    assert mechanism.draw(scores, Fraction(3), SystemRandomness()) != 1
+
+
+@pytest.mark.parametrize("share", [Fraction(1, 50), Fraction(1, 4), Fraction(1, 2), Fraction(4, 5)], ids=str)
+def test_the_ceiling_of_subset_selection_is_reached_and_not_passed(share: Fraction) -> None:
+    mechanism, count = SubsetSelection(share), 200
+    front = int(count * share)
+    moved = min(front, count - front)
+    first, second = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    first[:front], second[count - front :] = 1, 1
+    laws = [mechanism.probabilities(Scores(one, ENDS), Fraction(2)) for one in (first, second)]
+    advantage = float(np.maximum(laws[0] - laws[1], 0).sum())
+    assert moved
+    assert abs(advantage - mechanism.advantage(Fraction(2))) < 1e-9
+
+
+def test_a_base_measure_of_the_wrong_length_is_refused() -> None:
+    with pytest.raises(ValueError, match="one weight for each candidate"):
+        SubsetSelection(base=(1, 2)).draw(good(1, 3), Fraction(1), SystemRandomness())

@@ -16,6 +16,7 @@ from privcfs.errors import BudgetExhausted, InputError, SettingsError, Verificat
 from privcfs.gate.accounting import Limit
 from privcfs.gate.asking import MOST_SUGGESTIONS
 from privcfs.gate.contracts import FixedPrice, Pure
+from privcfs.gate.entries import enter
 from privcfs.gate.snapshots import ONE_EDGE, Noise, publish_snapshot
 from privcfs.gate.vault import OWNER
 from privcfs.gate.vault import verify as check
@@ -227,6 +228,26 @@ def budget(
     if isinstance(contract, Pure):
         say(f"All of it together can move anyone's odds about the graph by a factor of at most {odds(balance.spent)}.")
     say("Ledger: chain valid.")
+
+
+@app.command(name="enter")
+def enter_disclosure(
+    what: Annotated[str, typer.Argument(help="What was disclosed, in words: they name the entry.")],
+    epsilon: Annotated[str, typer.Option(help="What it cost.")],
+    delta: Annotated[str, typer.Option(help="Its delta; needs the contract approximate.")] = "0",
+    adjacency: Annotated[str, typer.Option(help="Between what its guarantee holds.")] = ONE_EDGE,
+    vault: VaultOption = VAULT,
+    as_json: JsonOption = False,
+) -> None:
+    """Enter a disclosure made elsewhere, such as a model trained with differential privacy. For the owner."""
+    settings = load_settings(vault)
+    ledger = settings.ledger()
+    enter(ledger, what, epsilon, delta, adjacency=adjacency)
+    settings.remember(ledger.head())
+    if as_json:
+        emit({**balance_fields(ledger.balance()), "entered": what})
+        return
+    say(f"Entered: {what}, epsilon {epsilon}, delta {delta}, for {adjacency}.")
 
 
 @app.command()

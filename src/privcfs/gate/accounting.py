@@ -45,6 +45,14 @@ class Limit:
         if self.per_analyst is not None and self.per_analyst > self.total:
             raise SettingsError("limit per analyst must be at most the total limit.")
 
+    def check_delta(self, delta: Fraction, spent: Fraction) -> None:
+        """Refuses a delta that passes what the contract allows in all."""
+        if spent + delta > self.contract.allowance:
+            raise BudgetExhausted(
+                f"delta {float(delta):g} does not fit: the contract allows {float(self.contract.allowance):g} in all, "
+                f"{float(spent):g} is used. Nothing was charged."
+            )
+
     def check(self, price: Fraction, spent: Fraction, spent_by_analyst: Fraction) -> None:
         """Refuses a price that passes the total limit or, after that, the analyst's own."""
         for limit, used, whose in (

@@ -38,6 +38,11 @@ class Contract(ABC):
     def meaning(self, total: Fraction) -> str:
         """What all releases within this limit guarantee together."""
 
+    @property
+    def allowance(self) -> Fraction:
+        """The most that the deltas of all rows may sum to: releases have none, so only entries use it."""
+        return Fraction(0)
+
     @abstractmethod
     def to_dict(self) -> dict[str, str]:
         """As a ledger keeps it."""
@@ -58,6 +63,32 @@ class Pure(Contract):
 
     def to_dict(self) -> dict[str, str]:
         return {"kind": "pure"}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Approximate(Contract):
+    """Epsilons add up, and so do deltas: for disclosures made elsewhere, such as a model trained with both."""
+
+    unit: ClassVar[str] = "epsilon"
+
+    delta: Fraction
+
+    def __post_init__(self) -> None:
+        _check_delta(self.delta)
+
+    @property
+    def allowance(self) -> Fraction:
+        return self.delta
+
+    def cost(self, mechanism: Mechanism, epsilon: Fraction) -> Fraction:  # noqa: ARG002
+        return epsilon
+
+    def meaning(self, total: Fraction) -> str:
+        return f"({show(total)}, {_short(self.delta)})-differential privacy of all releases and entries together"
+
+    def to_dict(self) -> dict[str, str]:
+        return {"kind": "approximate", "delta": show(self.delta)}
 
 
 @final
@@ -126,10 +157,11 @@ class FixedPrice(Contract):
 def contract_from(fields: dict[str, Any], mechanisms: dict[str, Mechanism]) -> Contract:
     """The inverse of `to_dict`, and what a vault file says."""
     kind = fields.get("kind", "pure")
-    expected = {"pure": set(), "zcdp": {"delta"}, "fixed": {"epsilon", "mechanism", "delta"}}.get(kind)
+    one = {"delta"}
+    expected = {"pure": set(), "approximate": one, "zcdp": one, "fixed": {"epsilon", "mechanism", "delta"}}.get(kind)
     if expected is None or set(fields) - {"kind"} - expected:
         raise SettingsError(
-            f"contract {fields} is unknown; choose pure, zcdp (delta) or fixed (epsilon, mechanism, delta)."
+            f"contract {fields} is unknown; choose pure, approximate, zcdp (both with delta) or fixed (with price too)."
         )
     delta = parse_delta(fields.get("delta", "0.000001"))
     if kind == "fixed":
@@ -137,6 +169,8 @@ def contract_from(fields: dict[str, Any], mechanisms: dict[str, Mechanism]) -> C
         if name not in mechanisms:
             raise SettingsError(f"contract mechanism {name!r} is unknown; choose one of {', '.join(mechanisms)}.")
         return FixedPrice(parse_epsilon(fields.get("epsilon", "")), mechanisms[name], delta)
+    if kind == "approximate":
+        return Approximate(delta)
     return Pure() if kind == "pure" else ZeroConcentrated(delta)
 
 

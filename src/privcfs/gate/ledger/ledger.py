@@ -31,6 +31,7 @@ class Request:
     mechanism: str
     adjacency: str
     cost: Fraction | None = None  # in the unit of the ledger's contract; epsilon itself where there is none
+    delta: Fraction = Fraction(0)  # of disclosures made elsewhere; a release has none
     question: str = ""  # what else was asked for, where it is not an intervention
 
     @property

@@ -167,8 +167,11 @@ class SqliteLedger(Ledger):
         spent = Fraction(total, NANO), Fraction(_analyst_total(connection, request.analyst), NANO)
         limit = _limit(connection)
         limit.check(request.price, *spent)
+        limit.check_delta(request.delta, _deltas(connection))
         day = datetime.now(UTC).date().isoformat()
-        body = _canonical({"terms": _terms(request), "day": day, "unit": limit.contract.unit, "delta": "0"})
+        body = _canonical(
+            {"terms": _terms(request), "day": day, "unit": limit.contract.unit, "delta": show(request.delta)}
+        )
         _append(connection, HELD, request.analyst, request.request_id, int(request.price * NANO), body)
 
     def _create(self, connection: sqlite3.Connection, limit: Limit | None, graph_id: str | None) -> None:
@@ -287,6 +290,12 @@ def _body(connection: sqlite3.Connection, kind: str, analyst: str, request_id: s
     query = "SELECT body FROM entries WHERE kind = ? AND analyst = ? AND request_id = ?"
     row: tuple[str] | None = connection.execute(query, (kind, analyst, request_id)).fetchone()
     return row[0] if row else None
+
+
+def _deltas(connection: sqlite3.Connection) -> Fraction:
+    """The sum of all rows' deltas; rows of earlier versions have none."""
+    query = "SELECT json_extract(body, '$.delta') FROM entries WHERE kind = 'HELD'"
+    return sum((Fraction(row[0]) for row in connection.execute(query) if row[0]), Fraction(0))
 
 
 def _opening(connection: sqlite3.Connection) -> dict[str, Any]:

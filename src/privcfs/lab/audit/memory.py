@@ -32,6 +32,7 @@ class MemoryLedger(Ledger):
         key = request.analyst, request.request_id
         if key not in self._paid:
             self._limit.check(request.price, self.spent(), self.spent(request.analyst))
+            self._limit.check_delta(request.delta, sum((one.delta for one in self._paid.values()), Fraction(0)))
             self._paid[key] = request
             self._sums[request.analyst] = self._sums.get(request.analyst, Fraction(0)) + request.price
         elif self._paid[key] != request:

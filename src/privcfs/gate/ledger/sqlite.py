@@ -167,11 +167,11 @@ class SqliteLedger(Ledger):
         spent = Fraction(total, NANO), Fraction(_analyst_total(connection, request.analyst), NANO)
         limit = _limit(connection)
         limit.check(request.price, *spent)
-        limit.check_delta(request.delta, _deltas(connection))
+        if request.delta:
+            limit.check_delta(request.delta, _deltas(connection))
         day = datetime.now(UTC).date().isoformat()
-        body = _canonical(
-            {"terms": _terms(request), "day": day, "unit": limit.contract.unit, "delta": show(request.delta)}
-        )
+        counted = {"day": day, "unit": limit.contract.unit, "delta": show(request.delta)}
+        body = _canonical({"terms": _terms(request), **counted})
         _append(connection, HELD, request.analyst, request.request_id, int(request.price * NANO), body)
 
     def _create(self, connection: sqlite3.Connection, limit: Limit | None, graph_id: str | None) -> None:

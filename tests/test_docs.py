@@ -99,6 +99,16 @@ def test_the_numbers_of_the_readme_are_those_of_the_results_page() -> None:
         assert f"| {name} | {' | '.join(numbers)} |" in readme
 
 
+def test_the_readme_s_numbers_of_guided_releases_are_those_of_their_page() -> None:
+    rows = json.loads((ROOT / "docs/results/recourse.json").read_text())["rows"]
+    readme = (ROOT / "README.md").read_text()
+    for name in ("Cora", "CiteSeer"):
+        key = (name.lower(), "everyone", 2, 0.5)
+        (row,) = [row for row in rows if (row["data"], row["population"], row["cap"], row["disclosed"]) == key]
+        numbers = [f"{row[column]['mean']:.3f}" for column in ("row zero", "@1", "@4", "@8", "ceiling")]
+        assert f"| {name} | {' | '.join(numbers)} |" in readme
+
+
 def test_the_continuous_check_runs_the_command_of_the_readme() -> None:
     script = (ROOT / ".ci/run").read_text()
     assert "make test" in script

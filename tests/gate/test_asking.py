@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from privcfs import Intervention, Method, Vault
-from privcfs.errors import BadEpsilon, InputError, RequestConflict
+from privcfs import Intervention, Limit, Method, Vault
+from privcfs.errors import BadEpsilon, BudgetExhausted, InputError, RequestConflict
 from privcfs.gate.asking import CLOSE_CALL, YES_OR_NO, alone, says
 from privcfs.gate.guidance import Rehearsal
 from privcfs.gate.mechanisms.permute_and_flip import PermuteAndFlip
@@ -107,6 +107,27 @@ def test_what_cannot_be_asked_is_said() -> None:
     blind = vault_of(world, Method(SmallSets(), mechanism=PermuteAndFlip()))
     with pytest.raises(InputError, match="permute-and-flip has none"):
         blind.release(0, "1", avoiding=[Intervention(mask=(1,))])
+    with pytest.raises(InputError, match="suggestions need a base measure; permute-and-flip has none"):
+        blind.suggest(0, "60", 3)
+    with pytest.raises(InputError, match="request_id must be printable text"):
+        vault_of(world).suggest(0, "10", 10, request_id="x" * 198)
+    assert blind.balance().spent == 0
+
+
+def test_suggestions_that_end_early_say_what_is_paid_and_where_it_is() -> None:
+    world = random_world(4)
+    vault = Vault(world.graph, world.context, ledger=MemoryLedger(Limit.of("1")), method=GUIDED)
+    with pytest.raises(BudgetExhausted, match="2 of 3 suggestions are paid and kept under request id mine"):
+        vault.suggest(0, "1.5", 3, request_id="mine")
+    assert vault.balance().spent == 1
+
+
+def test_numbers_of_other_libraries_are_whole_numbers_too() -> None:
+    vault = vault_of(random_world(4))
+    one = Intervention(delete=((np.int64(1), np.int64(0)),), mask=(np.int32(2),))  # type: ignore[arg-type]
+    assert vault.confirm(0, one, "1").intervention == Intervention(((0, 1),), (), (2,))
+    with pytest.raises(InputError, match="all whole"):
+        Intervention(mask=(1.5,))  # type: ignore[arg-type]
 
 
 def test_a_failing_model_gives_verdicts_and_choices_as_usual(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

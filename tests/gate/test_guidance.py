@@ -169,6 +169,6 @@ def test_no_intervention_is_said_where_nothing_flips_and_rarely_elsewhere() -> N
 
 
 def test_a_guide_that_makes_no_sense_is_refused() -> None:
-    for wrong in ({"doubt": 0.6}, {"thrift": -1.0}, {"nothing": 1.0}):
+    for wrong in ({"doubt": 0.6}, {"thrift": -1.0}, {"nothing": 0.95}):
         with pytest.raises(SettingsError, match="doubt must lie from 0 to"):
             Rehearsal(**wrong)  # type: ignore[arg-type]

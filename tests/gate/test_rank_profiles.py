@@ -8,13 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from privcfs import Method, Vault
+from privcfs.errors import SettingsError
 from privcfs.gate.mechanisms.exponential import Exponential
 from privcfs.gate.mechanisms.rank_profile import FINE, MatchedProfile, SubsetSelection, matched_odds
 from privcfs.gate.randomness import SystemRandomness
 from privcfs.lab.audit.checks import below_bound
+from privcfs.lab.audit.memory import MemoryLedger
 from privcfs.lab.audit.sampler import TOLERANCE, drawn_law
 from privcfs.private.utilities.utility import Scores
 from privcfs.public.grid import Grid
+from tests.worlds import random_world
 
 ENDS = Grid(1, (0, 1), 1)
 LEVELS = Grid(10, (0, 2, 7, 9, 10), 10)
@@ -107,6 +111,27 @@ def test_the_ceiling_of_subset_selection_is_reached_and_not_passed(share: Fracti
     advantage = float(np.maximum(laws[0] - laws[1], 0).sum())
     assert moved
     assert abs(advantage - mechanism.advantage(Fraction(2))) < 1e-9
+
+
+def test_what_could_not_be_drawn_exactly_is_refused() -> None:
+    """Sums of 64 bits would wrap silently, and with them the law."""
+    for share in (Fraction(0.1), Fraction(3, 2), Fraction(-1, 2), 0.25):
+        with pytest.raises(SettingsError, match="share must be a fraction from 0 to 1"):
+            SubsetSelection(share)  # type: ignore[arg-type]
+    for base in ((0, 0), (-1, 2), (1, 2**62), (1.0, 2.0)):
+        for kind in (SubsetSelection, MatchedProfile, Exponential):
+            with pytest.raises(SettingsError, match="a base measure"):
+                kind(base=base)  # type: ignore[arg-type]
+    with pytest.raises(SettingsError, match="less than 2"):
+        SubsetSelection(Fraction(1, 2**20), (2**42, 1))
+
+
+def test_a_base_measure_for_another_list_is_refused_before_anything_is_paid() -> None:
+    world = random_world(5)
+    vault = Vault(world.graph, world.context, ledger=MemoryLedger(), method=Method(mechanism=Exponential((1, 2, 3))))
+    with pytest.raises(SettingsError, match="3 weights for"):
+        vault.release(0, "1")
+    assert vault.balance().spent == 0
 
 
 def test_a_base_measure_of_the_wrong_length_is_refused() -> None:

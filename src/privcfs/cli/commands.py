@@ -1,7 +1,9 @@
 """The commands of `privcfs`."""
 
 import json
+from fractions import Fraction
 from pathlib import Path
+from secrets import token_hex
 from typing import Annotated
 
 import typer
@@ -208,8 +210,9 @@ def budget(
             raise InputError(f"head file {check_head} does not exist; give one that --export-head wrote.")
         ledger.verify(kept)
     balance, contract = ledger.balance(analyst), ledger.limit.contract
-    cost = contract.cost(settings.dearest_mechanism(), parse_epsilon(price))
-    more = None if balance.left is None else int(balance.left / cost)
+    fixed = isinstance(contract, FixedPrice)
+    cost = Fraction(1) if fixed else contract.cost(settings.dearest_mechanism(), parse_epsilon(price))
+    more = None if balance.left is None or not cost else int(balance.left / cost)
     if as_json:
         fields = {**balance_fields(balance), "analyst": analyst, "head": json.loads(ledger.head().to_json())}
         emit({**fields, "contract": contract.to_dict(), "price": price, "more_releases": more})
@@ -220,12 +223,14 @@ def budget(
         f"({show(balance.held)} held)"
     )
     if balance.limit is not None and balance.left is not None:
-        at = "" if isinstance(contract, FixedPrice) else f" at epsilon {price}"
-        say(f"Limit {show(balance.limit)}, left {show(balance.left)}: {more} more releases{at}.")
-        say(f"The limit means: {contract.meaning(balance.limit)}.")
-    if ONE_EDGE in ledger.adjacencies():
-        say("A private snapshot is among it: what is spent in all is a promise for one edge, not for the whole graph.")
-    if isinstance(contract, Pure):
+        at = "" if fixed else f" at epsilon {price}"
+        count = "any number of" if more is None else more
+        say(f"Limit {show(balance.limit)}, left {show(balance.left)}: {count} more releases{at}.")
+    say(f"The limit of all together means: {contract.meaning(ledger.limit.total)}.")
+    narrower = sorted(one for one in ledger.adjacencies() if not one.startswith("any two private graphs"))
+    if narrower:
+        say(f"Part of it holds for {' and '.join(narrower)} only: so does the sum, not for the whole graph.")
+    elif isinstance(contract, Pure):
         say(f"All of it together can move anyone's odds about the graph by a factor of at most {odds(balance.spent)}.")
     say("Ledger: chain valid.")
 
@@ -267,16 +272,18 @@ def snapshot(
     graph, names = settings.graph_without_context()
     if write.exists() and request_id is None:
         raise SettingsError(f"{write} exists; name another file, so that no public snapshot is lost.")
+    if not write.parent.is_dir():
+        raise SettingsError(f"folder {write.parent} does not exist; make it first.")
     ledger = settings.ledger()
-    noise = Noise(pairs)
-    drawn = publish_snapshot(graph, ledger, epsilon, noise, request_id=request_id)
+    noise, name = Noise(pairs), request_id or token_hex(16)
+    drawn = publish_snapshot(graph, ledger, epsilon, noise, request_id=name)
     settings.remember(ledger.head())
     rows = [f"{u},{w}" if names is None else f"{names[u]},{names[w]}" for u, w in drawn.tolist()]
     write.write_text("\n".join(["source,target", *rows]) + "\n", encoding="utf-8")
     if as_json:
-        emit({"written": str(write), "pairs": len(drawn), "noise": noise.name, "epsilon": epsilon})
+        emit({"written": str(write), "pairs": len(drawn), "noise": noise.name, "epsilon": epsilon, "request_id": name})
         return
-    say(f"Wrote {len(drawn):,} pairs to {write} ({noise.name}, epsilon {epsilon} for one edge).")
+    say(f"Wrote {len(drawn):,} pairs to {write} ({noise.name}, epsilon {epsilon} for one edge, request id {name}).")
     say("Now set snapshot_is_private = true in the vault file.")
 
 

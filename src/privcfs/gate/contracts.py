@@ -9,19 +9,22 @@ Check: tests/gate/test_contracts.py::test_the_stated_epsilon_covers_the_exact_lo
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
+from itertools import pairwise
 from math import ceil, log, log1p, sqrt
 from typing import Any, ClassVar, final
 
 import numpy as np
 
 from privcfs.errors import BadEpsilon, SettingsError
+from privcfs.gate.mechanisms import MECHANISMS
 from privcfs.gate.mechanisms.mechanism import Mechanism
 from privcfs.public.epsilon import NANO, Price, parse_decimal, parse_epsilon, show
 
-ORDERS = 600
-SAFETY = 1e-5  # relative, for suprema over finitely many orders and for rounding
+ORDERS, FINE_ORDERS = 600, 6000
+SAFETY = 1e-5  # relative, for rounding
 LARGEST_EXPONENT = 400
 
 
@@ -109,8 +112,8 @@ class ZeroConcentrated(Contract):
     def meaning(self, total: Fraction) -> str:
         epsilon = from_rho(float(total), float(self.delta))
         return (
-            f"{show(total)}-zCDP of all releases together, hence ({epsilon:.4g}, {_short(self.delta)})-differential "
-            "privacy. Only the limit is guaranteed so, not what happens to be spent"
+            f"{show(total)}-zCDP of all releases together, hence ({_above(epsilon)}, {_short(self.delta)})-"
+            "differential privacy. Only the limit is guaranteed so, not what happens to be spent"
         )
 
     def to_dict(self) -> dict[str, str]:
@@ -130,6 +133,8 @@ class FixedPrice(Contract):
 
     def __post_init__(self) -> None:
         _check_delta(self.delta)
+        if MECHANISMS.get(self.mechanism.name) != self.mechanism:
+            raise SettingsError("a fixed price is for a mechanism of the table, as it stands there.")
 
     def cost(self, mechanism: Mechanism, epsilon: Fraction) -> Fraction:
         if epsilon != self.epsilon:
@@ -141,7 +146,7 @@ class FixedPrice(Contract):
     def meaning(self, total: Fraction) -> str:
         epsilon = composed(self.mechanism, self.epsilon, int(total), float(self.delta))
         return (
-            f"({epsilon:.4g}, {_short(self.delta)})-differential privacy of {int(total)} releases at epsilon "
+            f"({_above(epsilon)}, {_short(self.delta)})-differential privacy of {int(total)} releases at epsilon "
             f"{show(self.epsilon)} by {self.mechanism.name} together"
         )
 
@@ -183,9 +188,24 @@ def parse_delta(value: Price) -> Fraction:
 
 
 def concentrated(mechanism: Mechanism, epsilon: Fraction) -> Fraction:
-    """The mechanism's rho: the supremum of divergence / order, at most epsilon**2 / 2 as for any pure release."""
-    most = max(mechanism.renyi(order, epsilon) / order for order in _orders(float(epsilon)))
-    return min(Fraction(ceil(most * (1 + SAFETY) * NANO), NANO), Fraction(ceil(epsilon**2 / 2 * NANO), NANO))
+    """The mechanism's rho: the supremum of divergence / order, at most what is proven of it in closed form."""
+    bare = replace(mechanism, base=()) if getattr(mechanism, "base", ()) else mechanism  # type: ignore[type-var]
+    most = _concentrated(bare, epsilon)
+    return min(
+        Fraction(ceil(most * (1 + SAFETY) * NANO), NANO), Fraction(ceil(mechanism.concentration(epsilon) * NANO), NANO)
+    )
+
+
+@lru_cache(maxsize=1024)
+def _concentrated(mechanism: Mechanism, epsilon: Fraction) -> float:
+    """A divergence grows with its order: between two orders it is at most that of the larger, over the smaller order.
+
+    Beyond the last order it is at most epsilon, as every pure release's.
+    """
+    orders = _orders(float(epsilon), FINE_ORDERS)
+    most = [mechanism.renyi(above, epsilon) / below for below, above in pairwise([1.0, *orders])]
+    last = mechanism.renyi(orders[-1], epsilon)
+    return max(*most, float(epsilon) / orders[-1] if last else 0.0)
 
 
 def composed(mechanism: Mechanism, epsilon: Fraction, count: int, delta: float) -> float:
@@ -207,8 +227,8 @@ def _at_order(order: float, divergence: float, delta: float) -> float:
     return max(divergence + log1p(-1 / order) - (log(delta) + log(order)) / (order - 1), 0.0)
 
 
-def _orders(epsilon: float) -> list[float]:
-    return [float(order) for order in 1 + np.geomspace(1e-6, min(1e4, LARGEST_EXPONENT / epsilon), ORDERS)]
+def _orders(epsilon: float, number: int = ORDERS) -> list[float]:
+    return [float(order) for order in 1 + np.geomspace(1e-6, LARGEST_EXPONENT / epsilon, number)]
 
 
 def _check_delta(delta: Fraction) -> Fraction:
@@ -217,5 +237,11 @@ def _check_delta(delta: Fraction) -> Fraction:
     return delta
 
 
+def _above(epsilon: float) -> str:
+    """With three places, rounded up."""
+    return f"{ceil(epsilon * 1000) / 1000:g}"
+
+
 def _short(delta: Fraction) -> str:
-    return f"{float(delta):g}"
+    """Nine places at most, so nothing is rounded."""
+    return f"{float(delta):.9g}"

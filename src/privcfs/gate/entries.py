@@ -8,7 +8,7 @@ Check: tests/gate/test_entries.py::test_a_model_trained_with_noise_counts_in_ful
 
 from privcfs.errors import SettingsError
 from privcfs.gate.contracts import Approximate, Pure
-from privcfs.gate.ledger.ledger import Ledger, Request
+from privcfs.gate.ledger.ledger import ENTRIES, Ledger, Request
 from privcfs.public.epsilon import Price, parse_decimal, parse_epsilon
 
 
@@ -17,7 +17,7 @@ def enter(ledger: Ledger, what: str, epsilon: Price, delta: Price = "0", *, adja
     if not isinstance(ledger.limit.contract, Pure | Approximate):
         raise SettingsError("entries are for pure or approximate contracts: an (epsilon, delta) has no rho.")
     request = Request(
-        analyst="owner",
+        analyst=ENTRIES,
         request_id=f"entry: {what}",
         target=0,
         epsilon=parse_epsilon(epsilon),

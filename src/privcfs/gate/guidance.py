@@ -28,7 +28,8 @@ from privcfs.public.guidance.plan import Belief
 from privcfs.public.guidance.worlds import Worlds
 
 FEW = (1, 3, 10)  # how many of the strongest candidates flip where flips are harder than imagined
-LARGEST_COST = 10**9
+LARGEST_COST = 1000  # of one operation
+ANY_COST = 10**9
 UNHURRIED = Deadline(float("inf"))
 Numbers = NDArray[np.int64]
 
@@ -53,9 +54,13 @@ class Costs:
     mask: int = 1
     most: int | None = None  # dearer candidates are never drawn
 
+    def __post_init__(self) -> None:
+        if not all(isinstance(one, int) and 0 <= one <= LARGEST_COST for one in (self.delete, self.add, self.mask)):
+            raise SettingsError(f"costs must be whole numbers from 0 to {LARGEST_COST}.")
+
     def allow(self, candidates: Candidates) -> NDArray[np.bool_]:
         """Whether each candidate is cheap enough to be drawn."""
-        cheap: NDArray[np.bool_] = self.of(candidates) <= (LARGEST_COST if self.most is None else self.most)
+        cheap: NDArray[np.bool_] = self.of(candidates) <= (ANY_COST if self.most is None else self.most)
         return cheap
 
     def of(self, candidates: Candidates) -> Numbers:
@@ -87,8 +92,8 @@ class Rehearsal(Guide):
     costs: Costs = Costs()
 
     def __post_init__(self) -> None:
-        if not (0 <= self.doubt <= 0.5 and self.thrift >= 0 and 0 <= self.nothing < 1):
-            raise SettingsError("doubt must lie from 0 to 0.5, nothing from 0 to below 1, and thrift at 0 or above.")
+        if not (0 <= self.doubt <= 0.5 and self.thrift >= 0 and 0 <= self.nothing <= 0.9):
+            raise SettingsError("doubt must lie from 0 to 0.5, nothing from 0 to 0.9, and thrift at 0 or above.")
 
     def prepare(self, context: PublicContext, candidates: Candidates, utility: Utility, epsilon: Fraction) -> Mechanism:
         measure = _belief(self, context, candidates, utility).best_measure(float(epsilon))
@@ -114,7 +119,7 @@ def _belief(guide: Rehearsal, context: PublicContext, candidates: Candidates, ut
         likelihood.append(np.full(number, guide.doubt / len(FEW) / number))
     costs = guide.costs.of(candidates)
     worth = np.append(np.clip(1 - guide.thrift * np.arange(max(int(costs.max()), 1)), 0.05, 1), 0.0)
-    level = np.where(np.concatenate(rows) & guide.costs.allow(candidates), costs - 1, len(worth) - 1)
+    level = np.where(np.concatenate(rows) & guide.costs.allow(candidates), np.maximum(costs - 1, 0), len(worth) - 1)
     return Belief(level, worth, np.concatenate(likelihood))
 
 

@@ -46,7 +46,14 @@ class Method:
 
     def prepare(self, context: PublicContext, candidates: Candidates, epsilon: Fraction) -> Mechanism:
         """The mechanism for these candidates at this price."""
-        return self.mechanism if self.guide is None else self.guide.prepare(context, candidates, self.utility, epsilon)
+        if self.guide is not None:
+            return self.guide.prepare(context, candidates, self.utility, epsilon)
+        base = getattr(self.mechanism, "base", ())
+        if base and len(base) != len(candidates):
+            raise SettingsError(
+                f"the base measure has {len(base)} weights for {len(candidates)} candidates; match them."
+            )
+        return self.mechanism
 
 
 def checked_seconds(value: float, argument: str) -> float:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privcfs.errors import InputError, SettingsError
-from privcfs.gate.ledger.ledger import Ledger, Request
+from privcfs.gate.ledger.ledger import ENTRIES, Ledger, Request
 from privcfs.gate.mechanisms.decay import exponential_above
 from privcfs.gate.mechanisms.rank_profile import SubsetSelection
 from privcfs.gate.randomness import Randomness, SystemRandomness
@@ -58,12 +58,12 @@ def publish_snapshot(
     graph: PrivateGraph, ledger: Ledger, epsilon: Price, noise: Noise, *, request_id: str | None = None
 ) -> Pairs:
     """Noisy pairs, charged to the graph's ledger first; the same request id returns the same pairs."""
-    if graph.number_of_nodes > LARGEST:
-        raise InputError(f"a private snapshot is for at most {LARGEST:,} nodes; name public pairs instead.")
+    if not 2 <= graph.number_of_nodes <= LARGEST:
+        raise InputError(f"a private snapshot is for 2 to {LARGEST:,} nodes; name public pairs instead.")
     price = parse_epsilon(epsilon)
     graph.bind(ledger.graph_id)
     request = Request(
-        analyst="owner",
+        analyst=ENTRIES,
         request_id=request_id or secrets.token_hex(16),
         target=0,
         epsilon=price,
@@ -94,7 +94,7 @@ def draw_snapshot(graph: PrivateGraph, epsilon: Fraction, noise: Noise, randomne
         found.append((np.column_stack([np.full(kept.sum(), node), others[kept]]), height[kept]))
     pairs, heights = (np.concatenate(parts) for parts in zip(*found, strict=True))
     if noise.pairs is not None:
-        best = np.argsort(-heights, kind="stable")[: noise.pairs]
+        best = np.lexsort((randomness.words(len(heights)), -heights))[: noise.pairs]
         pairs = pairs[np.sort(best)]
     return pairs
 

@@ -23,9 +23,10 @@ from typing import final
 
 import numpy as np
 
-from privcfs.errors import BackboneError, BadEpsilon, InputError, SettingsError, SimulatedSnapshot
+from privcfs.errors import BackboneError, BadEpsilon, InputError, PrivcfsError, SettingsError, SimulatedSnapshot
 from privcfs.gate.accounting import Balance, Limit
 from privcfs.gate.asking import CLOSE_CALL, CLOSENESS, MOST_SUGGESTIONS, YES_OR_NO, Asked, alone, says, without
+from privcfs.gate.contracts import FixedPrice
 from privcfs.gate.ledger import open_ledger
 from privcfs.gate.ledger.ledger import Head, Ledger, Request
 from privcfs.gate.mechanisms.mechanism import Mechanism
@@ -136,12 +137,22 @@ class Vault:
             raise InputError(f"number is {number!r}; ask for 1 to {MOST_SUGGESTIONS} suggestions.")
         if NANO % (price / number).denominator:
             raise BadEpsilon(f"epsilon {show(price)} cannot be divided by {number} exactly; choose another price.")
+        if number > 1 and isinstance(self._ledger.limit.contract, FixedPrice):
+            raise InputError("suggestions cannot be had under a fixed price, which is for one answer at a time.")
+        if number > 1 and self._method.guide is None and not hasattr(self._method.mechanism, "base"):
+            raise InputError(f"suggestions need a base measure; {self._method.mechanism.name} has none.")
+        _name(f"{name}/{number}", "request_id")
+        _name(analyst, "analyst")
         found: list[Release] = []
         for part in range(number):
             avoiding = [one.intervention for one in found if one.intervention.size]
-            one = self.release(
-                target, price / number, analyst=analyst, request_id=f"{name}/{part + 1}", avoiding=avoiding
-            )
+            try:
+                one = self.release(
+                    target, price / number, analyst=analyst, request_id=f"{name}/{part + 1}", avoiding=avoiding
+                )
+            except PrivcfsError as error:
+                paid = f" {part} of {number} suggestions are paid and kept under request id {name}." if part else ""
+                raise type(error)(f"{error}{paid}") from None
             found.append(one)
         return found
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from operator import index
 from typing import Any
 
 from privcfs.errors import InputError
@@ -28,9 +29,13 @@ class Intervention:
     mask: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("delete", "add"):
-            object.__setattr__(self, name, tuple(sorted({pair(*item) for item in getattr(self, name)})))
-        object.__setattr__(self, "mask", tuple(sorted(set(self.mask))))
+        try:
+            for name in ("delete", "add"):
+                pairs = {pair(index(u), index(w)) for u, w in getattr(self, name)}
+                object.__setattr__(self, name, tuple(sorted(pairs)))
+            object.__setattr__(self, "mask", tuple(sorted({index(feature) for feature in self.mask})))
+        except (TypeError, ValueError):
+            raise InputError("an intervention names pairs of node numbers and feature numbers, all whole.") from None
         if both := set(self.delete) & set(self.add):
             raise InputError(f"pair {min(both)} is both deleted and added; keep one of the two.")
 

@@ -17,6 +17,8 @@ from typing import final
 from privcfs.errors import InputError
 from privcfs.gate.accounting import Balance, Limit
 
+ENTRIES = ""  # in an analyst's place, which cannot be empty: the owner's own disclosures, against the total alone
+
 
 @final
 @dataclass(frozen=True, slots=True)

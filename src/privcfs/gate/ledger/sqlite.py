@@ -15,6 +15,7 @@ import secrets
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -34,7 +35,7 @@ from privcfs.errors import (
 )
 from privcfs.gate.accounting import Balance, Limit
 from privcfs.gate.contracts import contract_from
-from privcfs.gate.ledger.ledger import Head, Ledger, Request
+from privcfs.gate.ledger.ledger import ENTRIES, Head, Ledger, Request
 from privcfs.gate.mechanisms import MECHANISMS
 from privcfs.public.epsilon import NANO, show
 
@@ -105,7 +106,12 @@ class SqliteLedger(Ledger):
                 raise RequestConflict(
                     f"request id {request.request_id!r} was used before with other parameters; choose a new id."
                 )
-            return _body(connection, RELEASED, request.analyst, request.request_id)
+            stored = _body(connection, RELEASED, request.analyst, request.request_id)
+            if stored is None and request.price * NANO > _paid(connection, request):
+                raise RequestConflict(
+                    f"request id {request.request_id!r} was paid when it cost less; choose a new id, the old is spent."
+                )
+            return stored
 
     def finish(self, request: Request, release: str) -> str:
         with self._writing(f"it is paid: ask again with request id {request.request_id}") as connection:
@@ -166,6 +172,8 @@ class SqliteLedger(Ledger):
         _, total, _, _ = _last(connection)
         spent = Fraction(total, NANO), Fraction(_analyst_total(connection, request.analyst), NANO)
         limit = _limit(connection)
+        if request.analyst == ENTRIES:
+            limit = replace(limit, per_analyst=None)
         limit.check(request.price, *spent)
         if request.delta:
             limit.check_delta(request.delta, _deltas(connection))
@@ -292,6 +300,12 @@ def _body(connection: sqlite3.Connection, kind: str, analyst: str, request_id: s
     return row[0] if row else None
 
 
+def _paid(connection: sqlite3.Connection, request: Request) -> int:
+    """What was charged for a request, in the smallest unit."""
+    query = "SELECT cost FROM entries WHERE kind = 'HELD' AND analyst = ? AND request_id = ?"
+    return int(connection.execute(query, (request.analyst, request.request_id)).fetchone()[0])
+
+
 def _deltas(connection: sqlite3.Connection) -> Fraction:
     """The sum of all rows' deltas; rows of earlier versions have none."""
     query = "SELECT json_extract(body, '$.delta') FROM entries WHERE kind = 'HELD'"
@@ -323,6 +337,8 @@ def _show(limit: Limit) -> str:
 
 def _terms(request: Request) -> dict[str, str | int]:
     asked: dict[str, str | int] = {"question": request.question} if request.question else {}
+    if request.delta:
+        asked["delta"] = show(request.delta)
     return asked | {
         "target": request.target,
         "epsilon": show(request.epsilon),

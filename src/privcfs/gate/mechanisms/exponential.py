@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privcfs.gate.mechanisms.decay import SCALE_BITS, bits_for, decay, spread
-from privcfs.gate.mechanisms.mechanism import Mechanism, lengths_of
+from privcfs.gate.mechanisms.mechanism import Mechanism, check_base, lengths_of
 from privcfs.gate.randomness import Randomness
 from privcfs.private.utilities.utility import Scores
 from privcfs.public.grid import Grid
@@ -33,6 +33,9 @@ class Exponential(Mechanism):
     name: ClassVar[str] = "exponential"
 
     base: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_base(self.base)
 
     def draw(self, scores: Scores, epsilon: Fraction, randomness: Randomness) -> int:
         values, grid = scores.unseal(), scores.grid
@@ -67,6 +70,10 @@ class Exponential(Mechanism):
         one, many = expm1(epsilon), expm1(order * float(epsilon))
         worst = (many - order * one) / ((order - 1) * many * one)
         return max((log1p(worst * many) - order * log1p(worst * one)) / (order - 1), 0.0)
+
+    def concentration(self, epsilon: Fraction) -> Fraction:
+        """Its log-ratios lie in an interval of length epsilon (Cesar and Rogers 2021)."""
+        return epsilon**2 / 8
 
     def _weights(self, scores: Scores, epsilon: Fraction) -> tuple[NDArray[np.int64], tuple[int, ...], int]:
         """The base of each candidate, the weight of a base of 1 at each level, and the sum over all candidates."""

@@ -15,8 +15,19 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from privcfs.errors import SettingsError
 from privcfs.gate.randomness import Randomness
 from privcfs.private.utilities.utility import Scores
+
+LONGEST = 1 << 62  # whole numbers of a line stay below this, so that sums of 64 bits are exact
+
+
+def check_base(base: tuple[int, ...], unit: int = 1) -> None:
+    """Refuses a base measure that could not be drawn from exactly."""
+    if any(isinstance(weight, bool) or not isinstance(weight, int) or weight < 0 for weight in base):
+        raise SettingsError("a base measure has whole weights of 0 or more.")
+    if base and not 0 < sum(base) * unit < LONGEST:
+        raise SettingsError("a base measure must have some weight, and less than 2**62 in all.")
 
 
 def lengths_of(base: tuple[int, ...], count: int) -> NDArray[np.int64]:
@@ -53,3 +64,7 @@ class Mechanism(ABC):
         """At most so large is the Rényi divergence of this order between two graphs: here, that of any pure release."""
         e = float(epsilon)
         return max(log((exp(order * e) + exp((1 - order) * e)) / (1 + exp(e))) / (order - 1), 0.0)
+
+    def concentration(self, epsilon: Fraction) -> Fraction:
+        """A proven rho in closed form: here, that of any pure release (Bun and Steinke 2016)."""
+        return epsilon**2 / 2

@@ -20,11 +20,13 @@ from typing import ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
+from privcfs.errors import SettingsError
 from privcfs.gate.mechanisms.decay import ROUNDING, SCALE, bits_for, exponential_above, spread
-from privcfs.gate.mechanisms.mechanism import Mechanism, lengths_of
+from privcfs.gate.mechanisms.mechanism import Mechanism, check_base, lengths_of
 from privcfs.gate.randomness import Randomness
 from privcfs.private.utilities.utility import Scores
 
+FINEST_SHARE = 1 << 20
 FINE = 1 << 64  # steps of the odds of a matched profile
 
 
@@ -92,6 +94,11 @@ class SubsetSelection(RankProfile):
     share: Fraction = Fraction(1, 4)
     base: tuple[int, ...] = ()
 
+    def __post_init__(self) -> None:
+        if not (isinstance(self.share, Fraction) and 0 <= self.share <= 1 and self.share.denominator <= FINEST_SHARE):
+            raise SettingsError("share must be a fraction from 0 to 1 with a denominator of at most 2**20.")
+        check_base(self.base, self.share.denominator)
+
     def advantage(self, epsilon: Fraction) -> float:
         """Two graphs at most exchange what is in front for as much of the rest."""
         odds = 1 / float(exponential_above(epsilon))
@@ -146,6 +153,9 @@ class MatchedProfile(RankProfile):
     name: ClassVar[str] = "matched-profile"
 
     base: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_base(self.base)
 
     def advantage(self, epsilon: Fraction) -> float:
         """The ceiling of every pure epsilon-DP release, reached by a list of two."""

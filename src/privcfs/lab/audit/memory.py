@@ -2,6 +2,7 @@
 
 import hashlib
 import secrets
+from dataclasses import replace
 from fractions import Fraction
 
 from privcfs.errors import InputError, RequestConflict
@@ -31,7 +32,8 @@ class MemoryLedger(Ledger):
     def charge(self, request: Request) -> str | None:
         key = request.analyst, request.request_id
         if key not in self._paid:
-            self._limit.check(request.price, self.spent(), self.spent(request.analyst))
+            limit = self._limit if request.analyst else replace(self._limit, per_analyst=None)
+            limit.check(request.price, self.spent(), self.spent(request.analyst))
             self._limit.check_delta(request.delta, sum((one.delta for one in self._paid.values()), Fraction(0)))
             self._paid[key] = request
             self._sums[request.analyst] = self._sums.get(request.analyst, Fraction(0)) + request.price

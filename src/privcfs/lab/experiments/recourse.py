@@ -147,9 +147,10 @@ LEVERS: Mapping[str, Method] = {
 
 def levers(study: Study) -> Page:
     """What each part is worth: one left out at a time, and the paper's own method."""
-    keys = [(name, people, lever) for name in NAMES for people in ("borderline", "general") for lever in LEVERS]
+    first = Study((0,), study.workers, study.folder, study.progress, study.most)
+    keys = [(name, people, lever) for name in NAMES for people in ("borderline", "sample") for lever in LEVERS]
     cells = [Cell(name, people, HALF, LEVERS[lever]) for name, people, lever in keys]
-    found = dict(zip(keys, study.measure(cells).values(), strict=True))
+    found = dict(zip(keys, first.measure(cells).values(), strict=True))
     columns = (
         *(Column(name) for name in ("data", "population", "method", "row zero", "ceiling")),
         *(Column(f"@{price}") for price in GRID),
@@ -162,7 +163,7 @@ def levers(study: Study) -> Page:
         row: list[Value] = [name, people, lever, row_zero(cap, records), estimate(records["ceiling"]), *rates]
         rows.append([*row, *(float(records["size"][:, GRID.index(price)].mean()) for price in ("1", "4"))])
     about = (
-        f"{seeds_of(study).capitalize()}, at most two elements (the paper's own list: five). {ABOUT}Each row leaves "
+        f"Seed 0, at most two elements (the paper's own list: five). {ABOUT}Each row leaves "
         "one lever out. The base measure carries the low prices, subset selection the high ones, additions carry both."
     )
     brief = ("data", "population", "method", "row zero", "@0.1", "@1", "@4", "ceiling")

@@ -10,7 +10,7 @@ from privcfs.gate.method import Method
 from privcfs.gate.vault import Vault
 from privcfs.private.graph import PrivateGraph
 from privcfs.private.secrets import Secrets
-from privcfs.public.assumptions import Assumption
+from privcfs.public.assumptions import Assumption, hiding
 from privcfs.public.backbones.files import load_backbone, save_backbone
 from privcfs.public.backbones.gcn import GCN
 from privcfs.public.backbones.torch_module import TorchBackbone
@@ -32,6 +32,7 @@ __all__ = [
     "Secrets",
     "TorchBackbone",
     "Vault",
+    "hiding",
     "load_backbone",
     "open_ledger",
     "save_backbone",

@@ -347,7 +347,7 @@ def _refuse_confusion(context: PublicContext, secrets: Secrets | None) -> None:
         if is_secret != (assumption in context.assumptions):
             what = "keeps secret what the context calls public" if is_secret else "lacks what the context calls secret"
             raise SettingsError(
-                f"vault {what} ({assumption.name}); give PublicContext the matching assumptions=hiding(...)."
+                f"vault {what} ({assumption.name}); give PublicContext the matching assumptions=privcfs.hiding(...)."
             )
 
 

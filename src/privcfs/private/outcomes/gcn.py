@@ -37,16 +37,25 @@ def evaluate_gcn(graph: PrivateGraph, context: Readable, candidates: Candidates,
     effective = effective_operations(graph, candidates)
     chosen = membership(candidates.pair_sets, len(pairs)) & effective
     inputs = _masked_inputs(context, backbone, candidates)
-    logits = np.empty((backbone.number_of_classes, len(candidates)), np.float32)
-    for part in _parts(candidates):
+    parts, blocks = _parts(candidates), []
+    for part in parts:
         states = _states(graph, candidates, pairs, chosen[part])
         rows, table = _distinct_rows(states)
         gains, slopes = _pre_activations(rows, states, graph, context, backbone)
-        width = int(candidates.widths[part[0]])
-        scores = _class_scores(table, gains, slopes, inputs[:, :width], backbone, deadline)
-        places = candidates.starts[part][:, None] + np.arange(width)
-        logits[:, places.ravel()] = scores.transpose(1, 0, 2).reshape(len(logits), -1)
-    return Outcomes(candidates, logits, chosen.sum(axis=1))
+        masked = inputs[:, : candidates.widths[part[0]]]
+        blocks.append(_class_scores(table, gains, slopes, masked, backbone, deadline))
+    return Outcomes(candidates, _joined(candidates, parts, blocks), chosen.sum(axis=1))
+
+
+def _joined(candidates: Candidates, parts: list[Numbers], blocks: list[Floats]) -> Floats:
+    """The class scores of all candidates in their order."""
+    if len(parts) == 1:
+        return blocks[0].reshape(len(blocks[0]), -1)
+    logits = np.empty((len(blocks[0]), len(candidates)), np.float32)
+    for part, scores in zip(parts, blocks, strict=True):
+        places = candidates.starts[part][:, None] + np.arange(scores.shape[2])
+        logits[:, places.ravel()] = scores.reshape(len(logits), -1)
+    return logits
 
 
 def _parts(candidates: Candidates) -> list[Numbers]:
@@ -175,7 +184,7 @@ def _masked_inputs(context: Readable, backbone: GCN, candidates: Candidates) -> 
 def _class_scores(
     table: Floats, gains: Floats, slopes: Floats, inputs: Floats, backbone: GCN, deadline: Deadline
 ) -> Floats:
-    """Each state's sum of relu(gain + slope x input), read out: (states, classes, masks).
+    """Each state's sum of relu(gain + slope x input), read out: (classes, states, masks).
 
     A mask moves a hidden unit so little that nearly every unit stays above 0 under all masks, or below. Such units are
     linear in the input, so whole states are; only rows with a unit that crosses 0 need more.
@@ -185,15 +194,15 @@ def _class_scores(
     peaks = np.maximum(gains + slopes[:, None] * highest, 0)
     floors = np.where(peaks > 0, -peaks / slopes[:, None], -np.inf).astype(np.float32)
     reads = table * slopes
-    linear = (reads @ (peaks > 0).astype(np.float32))[:, None] * backbone.second.T
+    linear = (reads @ (peaks > 0).astype(np.float32)) * backbone.second.T[:, None]
     scores: Floats = (linear.reshape(-1, len(below)) @ below).reshape(*linear.shape[:2], -1)
-    scores += (table @ (peaks @ backbone.second) + backbone.second_bias)[:, :, None]
+    scores += (table @ (peaks @ backbone.second) + backbone.second_bias).T[:, :, None]
     crossing = np.flatnonzero((floors > below.min(axis=1)).any(axis=1))
     for start in range(0, len(crossing), CHUNK):
         deadline.check()
         part = crossing[start : start + CHUNK]
         missing = np.maximum(floors[part][:, :, None] - below, 0)
-        repairs = np.matmul(backbone.second.T, missing)
-        scores += (reads[:, part] @ repairs.reshape(len(part), -1)).reshape(scores.shape)
+        repairs = np.matmul(backbone.second.T, missing).transpose(1, 0, 2)
+        scores += np.matmul(reads[:, part], repairs)
     deadline.check()
     return scores

@@ -1,7 +1,7 @@
 """Rank profiles: the stated laws, any public base measure, and never worse than the exponential mechanism."""
 
 from fractions import Fraction
-from math import exp
+from math import exp, tanh
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ from privcfs.errors import SettingsError
 from privcfs.gate.mechanisms.exponential import Exponential
 from privcfs.gate.mechanisms.rank_profile import FINE, MatchedProfile, SubsetSelection, matched_odds
 from privcfs.gate.randomness import SystemRandomness
+from privcfs.lab.audit.attack import distinguish
 from privcfs.lab.audit.checks import below_bound
 from privcfs.lab.audit.memory import MemoryLedger
 from privcfs.lab.audit.sampler import TOLERANCE, drawn_law
@@ -111,6 +112,8 @@ def test_the_ceiling_of_subset_selection_is_reached_and_not_passed(share: Fracti
     advantage = float(np.maximum(laws[0] - laws[1], 0).sum())
     assert moved
     assert abs(advantage - mechanism.advantage(Fraction(2))) < 1e-9
+    assert abs(distinguish(*laws).auc - mechanism.auc(Fraction(2))) < 1e-9
+    assert mechanism.auc(Fraction(2)) <= (1 + tanh(1)) / 2 + 1e-12
 
 
 def test_what_could_not_be_drawn_exactly_is_refused() -> None:

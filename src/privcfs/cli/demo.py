@@ -11,6 +11,7 @@ from privcfs.cli.output import balance_fields, emit, in_words, odds, release_fie
 from privcfs.cli.page import Story, page
 from privcfs.embedded import Dataset, load_dataset
 from privcfs.errors import BudgetExhausted, SettingsError
+from privcfs.gate.mechanisms.mechanism import Mechanism
 from privcfs.gate.method import GUIDED
 from privcfs.gate.vault import Vault
 from privcfs.private.deadline import Deadline
@@ -47,7 +48,7 @@ def run_demo(name: str, target: int | None, epsilon: str, folder: Path, as_json:
     except BudgetExhausted as error:
         raise BudgetExhausted(f"{error} That is the point of a limit; delete {folder} to start over.") from None
     story = _story(data, release, context, vault, behind_the_curtain(graph, context, release))
-    auc = (1 + _advantage(context, release)) / 2
+    auc = _mechanism(context, release).auc(release.epsilon)
     html, certificate = folder / "release.html", folder / "release.json"
     try:
         html.write_text(page(story, release, context, vault.balance(), auc), encoding="utf-8")
@@ -66,7 +67,8 @@ def _story(data: Dataset, release: Release, context: PublicContext, vault: Vault
     balance = vault.balance()
     left = balance.left or Fraction(0)
     price, factor = show(release.epsilon), odds(release.epsilon)
-    advantage = _advantage(context, release)
+    advantage = _mechanism(context, release).advantage(release.epsilon)
+    auc = _mechanism(context, release).auc(release.epsilon)
     return Story(
         title=f"What small change would flip the decision on paper {context.label(release.target)}?",
         lead=f"{data.name.capitalize()}: {context.number_of_nodes:,} papers, "
@@ -82,7 +84,7 @@ def _story(data: Dataset, release: Release, context: PublicContext, vault: Vault
         can=[
             f"Odds about any edge, any node's edges or the whole graph move by a factor of at most {factor}.",
             f"The best possible attack beats a coin by at most {advantage:.3f} (true minus false positives); "
-            f"its AUC is at most {(1 + advantage) / 2:.3f}.",
+            f"its AUC is at most {auc:.3f}.",
         ],
         cannot=[
             "Beyond those odds, nothing about the secret edges. In particular, the release does not tell:",
@@ -94,10 +96,9 @@ def _story(data: Dataset, release: Release, context: PublicContext, vault: Vault
     )
 
 
-def _advantage(context: PublicContext, release: Release) -> float:
-    """The most by which an attack on this release can beat a coin."""
-    candidates = METHOD.candidates.propose(context, release.target)
-    return METHOD.prepare(context, candidates, release.epsilon).advantage(release.epsilon)
+def _mechanism(context: PublicContext, release: Release) -> Mechanism:
+    """What this release was drawn by."""
+    return METHOD.prepare(context, METHOD.candidates.propose(context, release.target), release.epsilon)
 
 
 def behind_the_curtain(graph: PrivateGraph, context: PublicContext, release: Release) -> dict[str, Any]:

@@ -60,6 +60,10 @@ class Mechanism(ABC):
     def advantage(self, epsilon: Fraction) -> float:
         """The most by which anyone's true-positive rate can exceed their false-positive rate after one release."""
 
+    def auc(self, epsilon: Fraction) -> float:
+        """The highest area under the curve of any attack on one release: here, with two values of the odds at worst."""
+        return (1 + self.advantage(epsilon)) / 2
+
     def renyi(self, order: float, epsilon: Fraction) -> float:
         """At most so large is the Rényi divergence of this order between two graphs: here, that of any pure release."""
         e = float(epsilon)

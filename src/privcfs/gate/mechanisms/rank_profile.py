@@ -105,6 +105,14 @@ class SubsetSelection(RankProfile):
         least = float(min(self.share, 1 - self.share))
         return least * (odds - 1) / (float(self.share) * (odds - 1) + 1)
 
+    def auc(self, epsilon: Fraction) -> float:
+        """What moves to the front, what moves back and what stays have three different odds."""
+        odds, share = 1 / float(exponential_above(epsilon)), float(self.share)
+        moved = min(share, 1 - share) / (share * (odds - 1) + 1)
+        ahead, behind = moved * odds, moved
+        stays = 1 - ahead - behind
+        return ahead * (ahead + 2 * stays + behind) + stays**2 / 2
+
     def renyi(self, order: float, epsilon: Fraction) -> float:
         """Likewise, exactly."""
         e, share = float(epsilon), float(self.share)

@@ -80,7 +80,7 @@ def _works(data: str) -> dict[Adjacent, tuple[str, str, str]]:
 def _row(work: Adjacent, words: tuple[str, str, str], found: Records) -> list[Value]:
     range_ = Fraction(1) if work.printed else work.method.utility.grid(work.method.candidates.caps).range
     bound, mechanism = exp(float(EPSILON)), work.method.mechanism
-    ceiling = (1 + mechanism.advantage(Fraction(EPSILON))) / 2
+    ceiling = mechanism.auc(Fraction(EPSILON))
     moved, ratio, auc = (float(found[name].max()) for name in ("moved", "ratio", "auc"))
     within = moved <= range_ + 1e-9 and ratio <= bound * (1 + 1e-9) and auc <= ceiling + 1e-9
     told = PAPER[work.data] if work.printed and work.population == "general" else (None, None)

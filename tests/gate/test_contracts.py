@@ -186,14 +186,14 @@ def test_a_fixed_price_is_one_price_and_one_mechanism(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("contract", [Pure(), ZeroConcentrated(Fraction(1, 1000)), FixedPrice(ONE, Exponential())])
 def test_contracts_are_kept_as_they_are(contract: Pure | ZeroConcentrated | FixedPrice) -> None:
-    assert contract_from(contract.to_dict(), dict(MECHANISMS)) == contract
+    assert contract_from(contract.to_dict()) == contract
     assert "together" in contract.meaning(Fraction(10))
 
 
 def test_a_contract_that_makes_no_sense_is_refused() -> None:
     for wrong in ({"kind": "magic"}, {"kind": "pure", "delta": "0.1"}, {"kind": "fixed", "mechanism": "none"}):
         with pytest.raises((SettingsError, BadEpsilon)):
-            contract_from(wrong, dict(MECHANISMS))
+            contract_from(wrong)
     for delta in ("0", "1", "x"):
         with pytest.raises(SettingsError):
             parse_delta(delta)

@@ -37,6 +37,10 @@ app = typer.Typer(
 
 VaultOption = Annotated[Path, typer.Option("--vault", help="The owner's vault file.", show_default=True)]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of words.")]
+AnalystOption = Annotated[str, typer.Option(help="Who asks: limits and request ids are per analyst.")]
+RequestOption = Annotated[
+    str | None, typer.Option(help="Asking again with the same id returns the same answer and pays nothing.")
+]
 VAULT = Path("vault.toml")
 
 
@@ -89,10 +93,8 @@ def explain(
     targets: Annotated[list[str], typer.Argument(help="Nodes to explain, by number or public name.")],
     epsilon: Annotated[str, typer.Option(help="Price of each release, such as 1 or 0.5.")],
     vault: VaultOption = VAULT,
-    analyst: Annotated[str, typer.Option(help="Who asks: limits and request ids are per analyst.")] = OWNER,
-    request_id: Annotated[
-        str | None, typer.Option(help="Asking again with the same id returns the same release and pays nothing.")
-    ] = None,
+    analyst: AnalystOption = OWNER,
+    request_id: RequestOption = None,
     suggestions: Annotated[
         int,
         typer.Option(help="Answers per node that share no element, for the one price.", min=1, max=MOST_SUGGESTIONS),
@@ -140,8 +142,8 @@ def confirm(
     certificate: Annotated[Path, typer.Argument(help="JSON of one release, as `explain --json` prints it.")],
     epsilon: Annotated[str, typer.Option(help="Price of the answer; the truth is told with odds e^epsilon.")],
     vault: VaultOption = VAULT,
-    analyst: Annotated[str, typer.Option(help="Who asks.")] = OWNER,
-    request_id: Annotated[str | None, typer.Option(help="As for explain.")] = None,
+    analyst: AnalystOption = OWNER,
+    request_id: RequestOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Pay to learn whether a released change really flips the decision: a noisy yes or no."""
@@ -162,8 +164,8 @@ def select(
     targets: Annotated[list[str], typer.Argument(help="A public list of nodes, by number or name.")],
     epsilon: Annotated[str, typer.Option(help="Price of the choice.")],
     vault: VaultOption = VAULT,
-    analyst: Annotated[str, typer.Option(help="Who asks.")] = OWNER,
-    request_id: Annotated[str | None, typer.Option(help="As for explain.")] = None,
+    analyst: AnalystOption = OWNER,
+    request_id: RequestOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Pay for a private choice of whom to explain: one node of the list, close calls being likelier."""
@@ -264,7 +266,7 @@ def snapshot(
     ] = None,
     write: Annotated[Path, typer.Option(help="Where the pairs go.")] = Path("public_edges.csv"),
     vault: VaultOption = VAULT,
-    request_id: Annotated[str | None, typer.Option(help="As for explain.")] = None,
+    request_id: RequestOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Pay for a private snapshot where there are no public pairs. For the owner, before a vault serves."""

@@ -174,15 +174,13 @@ class Settings:
         fields = {field: str(budget[key]) for field, key in named.items() if key in budget}
         if fields.get("kind") == "fixed":
             fields["mechanism"] = str(self.tables["method"].get("mechanism", REHEARSED))
-        return contract_from(fields, dict(MECHANISMS))
+        return contract_from(fields)
 
     def method(self, context: PublicContext) -> Method:
         """The public choices behind a release."""
         allowed, desired, costs = self._actionable(context)
-        rule, utility = (
-            self._choice("candidates", RULES, "small-sets"),
-            self._choice("utility", {**UTILITIES, **EXPLAINERS}, "gated"),
-        )
+        rule = self._choice("candidates", RULES, "small-sets")
+        utility = self._choice("utility", {**UTILITIES, **EXPLAINERS}, "gated")
         if isinstance(rule, SmallSets):
             rule = replace(rule, allowed=allowed, partners=Partners(desired=desired))
         elif isinstance(rule, Ladders):

@@ -159,7 +159,7 @@ class FixedPrice(Contract):
         }
 
 
-def contract_from(fields: dict[str, Any], mechanisms: dict[str, Mechanism]) -> Contract:
+def contract_from(fields: dict[str, Any]) -> Contract:
     """The inverse of `to_dict`, and what a vault file says."""
     kind = fields.get("kind", "pure")
     one = {"delta"}
@@ -171,9 +171,9 @@ def contract_from(fields: dict[str, Any], mechanisms: dict[str, Mechanism]) -> C
     delta = parse_delta(fields.get("delta", "0.000001"))
     if kind == "fixed":
         name = fields.get("mechanism", "exponential")
-        if name not in mechanisms:
-            raise SettingsError(f"contract mechanism {name!r} is unknown; choose one of {', '.join(mechanisms)}.")
-        return FixedPrice(parse_epsilon(fields.get("epsilon", "")), mechanisms[name], delta)
+        if name not in MECHANISMS:
+            raise SettingsError(f"contract mechanism {name!r} is unknown; choose one of {', '.join(MECHANISMS)}.")
+        return FixedPrice(parse_epsilon(fields.get("epsilon", "")), MECHANISMS[name], delta)
     if kind == "approximate":
         return Approximate(delta)
     return Pure() if kind == "pure" else ZeroConcentrated(delta)

@@ -36,7 +36,6 @@ from privcfs.errors import (
 from privcfs.gate.accounting import Balance, Limit
 from privcfs.gate.contracts import contract_from
 from privcfs.gate.ledger.ledger import ENTRIES, Head, Ledger, Request
-from privcfs.gate.mechanisms import MECHANISMS
 from privcfs.public.epsilon import NANO, show
 
 VERSION = 1
@@ -321,7 +320,7 @@ def _opening(connection: sqlite3.Connection) -> dict[str, Any]:
 def _limit(connection: sqlite3.Connection) -> Limit:
     query = "SELECT body FROM entries WHERE kind IN ('OPENED', 'LIMITED') ORDER BY position DESC LIMIT 1"
     fields = json.loads(connection.execute(query).fetchone()[0])
-    contract = contract_from(fields.get("contract", {}), dict(MECHANISMS))
+    contract = contract_from(fields.get("contract", {}))
     return Limit.of(fields["total"], fields["per_analyst"], contract)
 
 

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from math import exp
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from privcfs.embedded import NAMES
 from privcfs.gate.guidance import Rehearsal
@@ -13,7 +12,7 @@ from privcfs.gate.method import GUIDED, Method
 from privcfs.lab.experiments.cells import seeds_of
 from privcfs.lab.figures.recourse import draw_recourse
 from privcfs.lab.measure import GRID, Records
-from privcfs.lab.report import Column, Page, Picture, Value
+from privcfs.lab.report import Column, Estimate, Page, Picture, Value
 from privcfs.lab.study import Cell, Study
 from privcfs.lab.summary import estimate
 from privcfs.lab.variants.margin_measure import MarginMeasure, Scored
@@ -115,7 +114,7 @@ def _row(panel: Panel, found: Records) -> list[Value]:
     return [*row, _asked(panel, {price: one.mean for price, one in valid.items()}, closed, zero.mean)]
 
 
-def row_zero(cap: int, found: Records) -> Any:
+def row_zero(cap: int, found: Records) -> Estimate:
     """The public guess at this cap."""
     return estimate(found["guess"][:, cap - 1])
 
@@ -170,8 +169,3 @@ def levers(study: Study) -> Page:
     )
     brief = ("data", "population", "method", "row zero", "@0.1", "@1", "@4", "ceiling")
     return Page("What each lever is worth", about, columns, rows, brief=brief)
-
-
-def bound(epsilon: float) -> float:
-    """The share of the gap that no pure selection can pass."""
-    return 1 - exp(-epsilon)

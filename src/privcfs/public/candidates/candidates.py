@@ -9,6 +9,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from privcfs.errors import SettingsError
 from privcfs.public.context import PublicContext
 from privcfs.public.interventions import Intervention, Pair
 
@@ -107,6 +108,12 @@ class CandidateRule(ABC):
     @abstractmethod
     def propose(self, context: PublicContext, target: int) -> Candidates:
         """The candidates for one target."""
+
+
+def check_most(most: int) -> None:
+    """Refuses a rule whose answers could name nothing."""
+    if most < 1:
+        raise SettingsError(f"most is {most}; an answer needs room for at least one element.")
 
 
 @lru_cache(maxsize=64)

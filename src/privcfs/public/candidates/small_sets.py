@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from typing import final
 
-from privcfs.errors import SettingsError
 from privcfs.public.candidates.actionability import Actionability
-from privcfs.public.candidates.candidates import CandidateRule, Candidates, Caps, subsets
+from privcfs.public.candidates.candidates import CandidateRule, Candidates, Caps, check_most, subsets
 from privcfs.public.candidates.pairs import OneHop, PairUniverse
 from privcfs.public.candidates.partners import Partners
 from privcfs.public.candidates.top_influence import FeatureUniverse, TopInfluence
@@ -24,8 +23,7 @@ class SmallSets(CandidateRule):
     allowed: Actionability = Actionability()
 
     def __post_init__(self) -> None:
-        if self.most < 1:
-            raise SettingsError(f"most is {self.most}; an answer needs room for at least one element.")
+        check_most(self.most)
 
     @property
     def caps(self) -> Caps:

@@ -364,7 +364,7 @@ def test_what_may_be_named_is_the_owners_decision(shell: Shell) -> None:
     assert "[actionable] cannot be read" in shell.fails(SettingsError, "explain", "person-3", "--epsilon", "1")
     edit(shell, "desired = 9", "desired = 1")
     edit(shell, 'candidates = "small-sets"', 'candidates = "one-hop"')
-    assert "needs the candidates small-sets or ladders" in shell.fails(
+    assert "need candidates that are sets or ladders" in shell.fails(
         SettingsError, "explain", "person-3", "--epsilon", "1"
     )
 

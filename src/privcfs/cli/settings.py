@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, final
 
 from privcfs.errors import ContextError, InputError, SettingsError
-from privcfs.files import read_features, read_node_ids
+from privcfs.files import EdgeListReader, read_features, read_node_ids
 from privcfs.gate.accounting import Limit
 from privcfs.gate.contracts import Contract, contract_from
 from privcfs.gate.guidance import Costs, Rehearsal
@@ -28,7 +28,7 @@ from privcfs.public.backbones.files import load_backbone
 from privcfs.public.candidates import RULES
 from privcfs.public.candidates.actionability import Actionability
 from privcfs.public.candidates.ladders import Ladders
-from privcfs.public.candidates.partners import Partners
+from privcfs.public.candidates.pairs import Listed
 from privcfs.public.candidates.small_sets import SmallSets
 from privcfs.public.context import PublicContext
 from privcfs.public.guidance.worlds import Worlds
@@ -50,6 +50,7 @@ id = "{graph_id}"
 features = "features.csv"        # one row per node: .csv, .npy, or .npz written by scipy.sparse.save_npz
 snapshot = "public_edges.csv"    # pairs made public before, and independently of, the private edges
 backbone = "guide.safetensors"   # a model made from public data, which guides the search: privcfs-lab train
+# metadata = "known_pairs.csv"   # small-sets and ladders: public pairs that may be deleted, in the snapshot's place
 # node_ids = "nodes.txt"         # one name per line, where nodes have names
 # backbone_from_snapshot = true  # say so if this model decides and was trained on the snapshot alone
 # prediction_disclosed = true    # say so if people know the decision about themselves
@@ -81,7 +82,7 @@ mechanism = "rehearsed"          # rehearsed (guided by imagined graphs), {mecha
 KEYS = {
     "graph": {"edges", "id", "simplify", "model", "features"},
     "public": {
-        *("features", "snapshot", "backbone", "node_ids"),
+        *("features", "snapshot", "backbone", "metadata", "node_ids"),
         *("backbone_from_snapshot", "prediction_disclosed", "snapshot_is_private"),
     },
     "budget": {"ledger", "limit", "limit_per_analyst", "head", "contract", "delta", "price"},
@@ -181,12 +182,14 @@ class Settings:
         allowed, desired, costs = self._actionable(context)
         rule = self._choice("candidates", RULES, "small-sets")
         utility = self._choice("utility", {**UTILITIES, **EXPLAINERS}, "gated")
+        if isinstance(rule, SmallSets | Ladders):
+            rule = replace(rule, allowed=allowed, deletions=self._deletions(context) or rule.deletions)
+        elif self.tables["actionable"] or "metadata" in self.tables["public"]:
+            raise SettingsError(
+                "vault file: [actionable] and metadata need candidates that are sets or ladders, such as small-sets."
+            )
         if isinstance(rule, SmallSets):
-            rule = replace(rule, allowed=allowed, partners=Partners(desired=desired))
-        elif isinstance(rule, Ladders):
-            rule = replace(rule, allowed=allowed)
-        elif self.tables["actionable"]:
-            raise SettingsError("vault file: [actionable] needs the candidates small-sets or ladders.")
+            rule = replace(rule, partners=replace(rule.partners, desired=desired))
         if desired is not None:
             if not isinstance(utility, Gated):
                 raise SettingsError("vault file: actionable.desired needs the utility gated.")
@@ -198,6 +201,13 @@ class Settings:
         if isinstance(disclosed, bool) or not isinstance(disclosed, int | float):
             raise SettingsError("vault file: method.disclosed must be a number from 0 to 1, without quotes.")
         return Method(rule, utility, guide=Rehearsal(Worlds(disclosed=disclosed), costs=costs))
+
+    def _deletions(self, context: PublicContext) -> Listed | None:
+        """The pairs of a public graph of metadata, where there is one."""
+        if "metadata" not in self.tables["public"]:
+            return None
+        listed = EdgeListReader("metadata", ContextError, context.nodes).read(self._path("public", "metadata"))
+        return Listed(tuple((u, w) for u, w in listed.tolist()))
 
     def dearest_mechanism(self) -> Mechanism:
         """What a release costs at most: under a guide, the dearest of the mechanisms that it may prepare."""

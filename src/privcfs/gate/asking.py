@@ -9,14 +9,13 @@ Check: tests/gate/test_asking.py::test_a_verdict_is_randomised_response
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 
 from privcfs.errors import InputError
-from privcfs.gate.mechanisms.mechanism import Mechanism, lengths_of
+from privcfs.gate.mechanisms.mechanism import Mechanism, Weighed, lengths_of
 from privcfs.gate.mechanisms.rank_profile import MatchedProfile, SubsetSelection
 from privcfs.private.utilities.utility import Scores
 from privcfs.public.candidates.candidates import Candidates, Caps
@@ -36,30 +35,26 @@ class Asked(NamedTuple):
 
     mechanism: str
     question: str = ""
+    digest: str = ""  # of the public context and the method, where it is not the vault's own
 
 
 def without(mechanism: Mechanism, candidates: Candidates, avoiding: Sequence[Intervention]) -> Mechanism:
     """The same mechanism with a base of 0 for candidates that share an element with earlier, public answers."""
     if not avoiding:
         return mechanism
-    if not hasattr(mechanism, "base"):
+    if not isinstance(mechanism, Weighed):
         raise InputError(f"avoiding needs a mechanism with a base measure; {mechanism.name} has none.")
     taken = {element for one in avoiding for element in _elements(one)}
     lengths = lengths_of(mechanism.base, len(candidates)).tolist()
     base = [0 if _elements(one) & taken else length for one, length in zip(candidates, lengths, strict=True)]
     base[0] = max(base[0], int(not any(base)))
-    return replace(mechanism, base=tuple(base))  # type: ignore[type-var]
+    return mechanism.under(tuple(base))
 
 
 def alone(intervention: Intervention, target: int, context: PublicContext) -> Candidates:
     """A list that ends with this intervention as a whole."""
+    known(intervention, context)
     pairs = len(intervention.delete) + len(intervention.add)
-    named = [node for pair in intervention.delete + intervention.add for node in pair]
-    columns = context.features.shape[1]
-    if any(not 0 <= node < context.number_of_nodes for node in named) or any(
-        not 0 <= feature < columns for feature in intervention.mask
-    ):
-        raise InputError("intervention names a node or a feature that does not exist; give one of this graph.")
     return Candidates(
         target=target,
         caps=Caps(pairs, len(intervention.mask)),
@@ -69,6 +64,17 @@ def alone(intervention: Intervention, target: int, context: PublicContext) -> Ca
         pair_sets=tuple(dict.fromkeys([(), tuple(range(pairs))])),
         feature_sets=tuple(dict.fromkeys([(), tuple(range(len(intervention.mask)))])),
     )
+
+
+def known(intervention: Intervention, context: PublicContext) -> Intervention:
+    """The same, if its nodes and features exist."""
+    named = [node for pair in intervention.delete + intervention.add for node in pair]
+    columns = context.features.shape[1]
+    if any(not 0 <= node < context.number_of_nodes for node in named) or any(
+        not 0 <= feature < columns for feature in intervention.mask
+    ):
+        raise InputError("intervention names a node or a feature that does not exist; give one of this graph.")
+    return intervention
 
 
 def _elements(one: Intervention) -> set[tuple[str, object]]:

@@ -9,7 +9,7 @@ Check: tests/gate/test_contracts.py::test_the_stated_epsilon_covers_the_exact_lo
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
@@ -20,7 +20,7 @@ import numpy as np
 
 from privcfs.errors import BadEpsilon, SettingsError
 from privcfs.gate.mechanisms import MECHANISMS
-from privcfs.gate.mechanisms.mechanism import Mechanism
+from privcfs.gate.mechanisms.mechanism import Mechanism, Weighed
 from privcfs.public.epsilon import NANO, Price, parse_decimal, parse_epsilon, show
 
 ORDERS, FINE_ORDERS = 600, 6000
@@ -189,8 +189,7 @@ def parse_delta(value: Price) -> Fraction:
 
 def concentrated(mechanism: Mechanism, epsilon: Fraction) -> Fraction:
     """The mechanism's rho: the supremum of divergence / order, at most what is proven of it in closed form."""
-    bare = replace(mechanism, base=()) if getattr(mechanism, "base", ()) else mechanism  # type: ignore[type-var]
-    most = _concentrated(bare, epsilon)
+    most = _concentrated(mechanism.under(()) if isinstance(mechanism, Weighed) else mechanism, epsilon)
     return min(
         Fraction(ceil(most * (1 + SAFETY) * NANO), NANO), Fraction(ceil(mechanism.concentration(epsilon) * NANO), NANO)
     )

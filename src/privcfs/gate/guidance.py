@@ -24,10 +24,14 @@ from privcfs.private.outcomes import evaluate
 from privcfs.private.utilities.utility import Utility
 from privcfs.public.candidates.candidates import Candidates
 from privcfs.public.context import PublicContext
-from privcfs.public.guidance.plan import Belief
+from privcfs.public.guidance.plan import WHOLE, Belief
 from privcfs.public.guidance.worlds import Worlds
 
 FEW = (1, 3, 10)  # how many of the strongest candidates flip where flips are harder than imagined
+FOURTH = 4  # of the imagined graphs, those that doubt looks at
+TRUST = 0.2  # the belief in the snapshot graph itself, and in graphs where flips must be surer there
+SURER = (0.0, -0.25, -0.5, -0.75)  # margins below which a candidate flips on them
+MOST_OUTCOMES = 1 << 22  # that a rehearsal keeps; with long lists it looks at fewer graphs
 LARGEST_COST = 1000  # of one operation
 ANY_COST = 10**9
 UNHURRIED = Deadline(float("inf"))
@@ -77,9 +81,9 @@ class Costs:
 class Rehearsal(Guide):
     """Subset selection under the base measure that is best on average over imagined graphs.
 
-    `doubt` is the belief in graphs on which only the strongest candidates flip; the snapshot itself gets as much. Each
-    unit of cost takes `thrift` from what a flip is worth. `nothing` is the share of the base measure that the empty set
-    gets: it stands after everything that flips and before everything else, so with some of it "no intervention" is
+    `doubt` is the belief in graphs on which only the strongest candidates flip. Each unit of cost takes `thrift` from
+    what a flip is worth. `nothing` is the share of the base measure that the empty set gets: it stands after everything
+    that flips and before everything else, and no more than it is in front, so that with some of it "no intervention" is
     likely to be said where nothing flips, and unlikely elsewhere.
     """
 
@@ -87,7 +91,7 @@ class Rehearsal(Guide):
 
     worlds: Worlds = Worlds()
     doubt: float = 0.05
-    thrift: float = 0.01
+    thrift: float = 0.008
     nothing: float = 0.0
     costs: Costs = Costs()
 
@@ -99,24 +103,28 @@ class Rehearsal(Guide):
         measure = _belief(self, context, candidates, utility).best_measure(float(epsilon))
         base = np.where(self.costs.allow(candidates), measure.base, 0)
         base[0] = max(round(base[1:].sum() * self.nothing / (1 - self.nothing)), int(not base[1:].any()))
-        return SubsetSelection(measure.share, tuple(base.tolist()))
+        share = (
+            min(measure.share, Fraction(max(round(self.nothing * WHOLE), 1), WHOLE)) if self.nothing else measure.share
+        )
+        return SubsetSelection(share, tuple(base.tolist()))
 
 
 @lru_cache(maxsize=64)
 def _belief(guide: Rehearsal, context: PublicContext, candidates: Candidates, utility: Utility) -> Belief:
     """What each candidate is worth on the snapshot, on imagined graphs, and where flips are harder than there."""
-    found = [_rehearsed(graph, context, candidates, utility) for graph in _graphs(guide.worlds, context)]
-    flips = np.array([valid for valid, _ in found])
-    strength = np.argsort([margins for _, margins in found[1:]], axis=1)
-    number = len(strength)
-    likelihood = [np.array([guide.doubt]), np.full(number, (1 - 2 * guide.doubt) / number)]
-    rows = [flips]
+    graphs = _graphs(guide.worlds, context)[: max(MOST_OUTCOMES // len(candidates), 8) + 1]
+    found = [_rehearsed(graph, context, candidates, utility) for graph in graphs]
+    valid, margins = np.array([one for one, _ in found]), np.array([one for _, one in found])
+    number = len(found) - 1
+    rows = [valid[1:], *(valid[:1] & (margins[:1] <= reach) for reach in SURER)]
+    likelihood = [np.full(number, (1 - TRUST - guide.doubt) / number), np.full(len(SURER), TRUST / len(SURER))]
+    strength = np.argsort(margins[1::FOURTH] + 2 * ~valid[1::FOURTH], axis=1)
     for few in FEW:
-        strongest = np.zeros((number, len(candidates)), np.bool_)
+        strongest = np.zeros(strength.shape, np.bool_)
         np.put_along_axis(strongest, strength[:, :few], True, axis=1)
         strongest[:, 0] = False
         rows.append(strongest)
-        likelihood.append(np.full(number, guide.doubt / len(FEW) / number))
+        likelihood.append(np.full(len(strength), guide.doubt / len(FEW) / len(strength)))
     costs = guide.costs.of(candidates)
     worth = np.append(np.clip(1 - guide.thrift * np.arange(max(int(costs.max()), 1)), 0.05, 1), 0.0)
     level = np.where(np.concatenate(rows) & guide.costs.allow(candidates), np.maximum(costs - 1, 0), len(worth) - 1)
@@ -135,7 +143,7 @@ def _rehearsed(
         return np.zeros(len(candidates), np.bool_), np.zeros(len(candidates))
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=2)
 def _graphs(worlds: Worlds, context: PublicContext) -> list[PrivateGraph]:
     """The snapshot graph and the imagined ones."""
     pairs = [context.snapshot.pairs, *worlds.imagine(context)]

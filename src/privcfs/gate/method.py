@@ -6,20 +6,22 @@ Why: it is never given a private graph; a guide rehearses on imagined ones.
 Check: tests/gate/test_guidance.py::test_the_prepared_draw_is_the_same_whatever_the_private_graph
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import final
 
 from privcfs.errors import SettingsError
 from privcfs.gate.guidance import Guide, Rehearsal
 from privcfs.gate.mechanisms.exponential import Exponential
-from privcfs.gate.mechanisms.mechanism import Mechanism
+from privcfs.gate.mechanisms.mechanism import Mechanism, Weighed
 from privcfs.private.utilities.gated import Gated
 from privcfs.private.utilities.utility import Utility
+from privcfs.public.candidates.beyond import Beyond
 from privcfs.public.candidates.candidates import CandidateRule, Candidates
 from privcfs.public.candidates.product import Product
 from privcfs.public.candidates.small_sets import SmallSets
 from privcfs.public.context import PublicContext
+from privcfs.public.interventions import Intervention
 
 
 @final
@@ -48,7 +50,7 @@ class Method:
         """The mechanism for these candidates at this price."""
         if self.guide is not None:
             return self.guide.prepare(context, candidates, self.utility, epsilon)
-        base = getattr(self.mechanism, "base", ())
+        base = self.mechanism.base if isinstance(self.mechanism, Weighed) else ()
         if base and len(base) != len(candidates):
             raise SettingsError(
                 f"the base measure has {len(base)} weights for {len(candidates)} candidates; match them."
@@ -61,6 +63,11 @@ def checked_seconds(value: float, argument: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e6:
         raise SettingsError(f"{argument} is {value!r}; give a number above 0.")
     return value
+
+
+def going_beyond(answer: Intervention, method: Method) -> Method:
+    """The same method for the next stage of a selection, on top of an earlier answer."""
+    return replace(method, candidates=Beyond(answer, method.candidates))
 
 
 GUIDED = Method(SmallSets(), guide=Rehearsal())

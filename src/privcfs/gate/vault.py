@@ -25,12 +25,12 @@ import numpy as np
 
 from privcfs.errors import BackboneError, BadEpsilon, InputError, PrivcfsError, SettingsError, SimulatedSnapshot
 from privcfs.gate.accounting import Balance, Limit
-from privcfs.gate.asking import CLOSE_CALL, CLOSENESS, MOST_SUGGESTIONS, YES_OR_NO, Asked, alone, says, without
+from privcfs.gate.asking import CLOSE_CALL, CLOSENESS, MOST_SUGGESTIONS, YES_OR_NO, Asked, alone, known, says, without
 from privcfs.gate.contracts import FixedPrice
 from privcfs.gate.ledger import open_ledger
 from privcfs.gate.ledger.ledger import Head, Ledger, Request
-from privcfs.gate.mechanisms.mechanism import Mechanism
-from privcfs.gate.method import GUIDED, Method, checked_seconds
+from privcfs.gate.mechanisms.mechanism import Mechanism, Weighed
+from privcfs.gate.method import GUIDED, Method, checked_seconds, going_beyond
 from privcfs.gate.randomness import SystemRandomness
 from privcfs.private.deadline import Deadline
 from privcfs.private.graph import PrivateGraph
@@ -108,18 +108,23 @@ class Vault:
         analyst: str = OWNER,
         request_id: str | None = None,
         avoiding: Sequence[Intervention] = (),
+        beyond: Intervention | None = None,
     ) -> Release:
         """One private counterfactual: checked, proposed, charged, evaluated, scored, drawn, in this order.
 
         The same analyst and request id return the same release and pay once, also after a crash. Nothing is drawn that
-        shares an element with the interventions in `avoiding`.
+        shares an element with the interventions in `avoiding`. With an earlier answer as `beyond`, every candidate but
+        the empty set contains it: a selection in stages, each a release of its own.
         """
         node, price = self._context.node(target), parse_epsilon(epsilon)
-        candidates = self._method.candidates.propose(self._context, node)
-        mechanism = without(self._method.prepare(self._context, candidates, price), candidates, avoiding)
-        fallback = self._method.utility.failed(candidates)
+        method = self._method if beyond is None else going_beyond(known(beyond, self._context), self._method)
+        candidates = method.candidates.propose(self._context, node)
+        mechanism = without(method.prepare(self._context, candidates, price), candidates, avoiding)
+        fallback = method.utility.failed(candidates)
         question = f"avoiding {[str(one) for one in avoiding]}" if avoiding else ""
-        request = self._request(node, price, Asked(self._method.draws_by, question), mechanism, analyst, request_id)
+        digest = self._digest if beyond is None else public_digest(self._context, method)
+        asked = Asked(method.draws_by, question, digest)
+        request = self._request(node, price, asked, mechanism, analyst, request_id)
 
         def draw(started: float) -> str:
             scores = self._evaluated(node, fallback, started, lambda limit: self._scores(candidates, limit))
@@ -139,7 +144,7 @@ class Vault:
             raise BadEpsilon(f"epsilon {show(price)} cannot be divided by {number} exactly; choose another price.")
         if number > 1 and isinstance(self._ledger.limit.contract, FixedPrice):
             raise InputError("suggestions cannot be had under a fixed price, which is for one answer at a time.")
-        if number > 1 and self._method.guide is None and not hasattr(self._method.mechanism, "base"):
+        if number > 1 and self._method.guide is None and not isinstance(self._method.mechanism, Weighed):
             raise InputError(f"suggestions need a base measure; {self._method.mechanism.name} has none.")
         _name(f"{name}/{number}", "request_id")
         _name(analyst, "analyst")
@@ -238,7 +243,7 @@ class Vault:
             request_id=secrets.token_hex(16) if request_id is None else _name(request_id, "request_id"),
             target=node,
             epsilon=price,
-            context_digest=self._digest,
+            context_digest=asked.digest or self._digest,
             mechanism=asked.mechanism,
             adjacency=self._adjacency,
             cost=self._ledger.limit.contract.cost(mechanism, price),

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privcfs.gate.mechanisms.decay import SCALE_BITS, bits_for, decay, spread
-from privcfs.gate.mechanisms.mechanism import Mechanism, check_base, lengths_of
+from privcfs.gate.mechanisms.mechanism import Weighed, check_base, lengths_of
 from privcfs.gate.randomness import Randomness
 from privcfs.private.utilities.utility import Scores
 from privcfs.public.grid import Grid
@@ -27,7 +27,7 @@ from privcfs.public.grid import Grid
 
 @final
 @dataclass(frozen=True, slots=True)
-class Exponential(Mechanism):
+class Exponential(Weighed):
     """Weighs a candidate by its public base, 1 where there is none, times e**(epsilon score / 2 range)."""
 
     name: ClassVar[str] = "exponential"

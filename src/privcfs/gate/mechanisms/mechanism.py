@@ -8,9 +8,10 @@ Check: tests/contracts/test_mechanisms.py::test_hostile_scores_never_pass_the_bo
 """
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from fractions import Fraction
 from math import exp, log
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,3 +73,15 @@ class Mechanism(ABC):
     def concentration(self, epsilon: Fraction) -> Fraction:
         """A proven rho in closed form: here, that of any pure release (Bun and Steinke 2016)."""
         return epsilon**2 / 2
+
+
+class Weighed(Mechanism):
+    """Draws under a public base measure."""
+
+    __slots__ = ()
+
+    base: tuple[int, ...]  # a weight for each candidate; all alike where there is none
+
+    def under(self, base: tuple[int, ...]) -> Self:
+        """The same mechanism under another base measure."""
+        return replace(self, base=base)  # type: ignore[type-var]

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from privcfs.errors import SettingsError
 from privcfs.gate.mechanisms.decay import ROUNDING, SCALE, bits_for, exponential_above, spread
-from privcfs.gate.mechanisms.mechanism import Mechanism, check_base, lengths_of
+from privcfs.gate.mechanisms.mechanism import Weighed, check_base, lengths_of
 from privcfs.gate.randomness import Randomness
 from privcfs.private.utilities.utility import Scores
 
@@ -30,12 +30,10 @@ FINEST_SHARE = 1 << 20
 FINE = 1 << 64  # steps of the odds of a matched profile
 
 
-class RankProfile(Mechanism):
+class RankProfile(Weighed):
     """Scores enter through their order alone; ties follow the public order of the list."""
 
     __slots__ = ()
-
-    base: tuple[int, ...]  # a public length for each candidate; all alike where there is none
 
     def draw(self, scores: Scores, epsilon: Fraction, randomness: Randomness) -> int:
         order, ends = self._line(scores)

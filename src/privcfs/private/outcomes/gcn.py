@@ -37,31 +37,24 @@ def evaluate_gcn(graph: PrivateGraph, context: Readable, candidates: Candidates,
     effective = effective_operations(graph, candidates)
     chosen = membership(candidates.pair_sets, len(pairs)) & effective
     inputs = _masked_inputs(context, backbone, candidates)
-    parts, blocks = _parts(candidates), []
-    for part in parts:
-        states = _states(graph, candidates, pairs, chosen[part])
+    blocks = []
+    for start in range(0, len(chosen), MOST_STATES):
+        states = _states(graph, candidates, pairs, chosen[start : start + MOST_STATES])
         rows, table = _distinct_rows(states)
         gains, slopes = _pre_activations(rows, states, graph, context, backbone)
-        masked = inputs[:, : candidates.widths[part[0]]]
-        blocks.append(_class_scores(table, gains, slopes, masked, backbone, deadline))
-    return Outcomes(candidates, _joined(candidates, parts, blocks), chosen.sum(axis=1))
+        for run in _runs(candidates.widths[start : start + MOST_STATES]):
+            masked = inputs[:, : candidates.widths[start + run[0]]]
+            used = np.flatnonzero(table[run].any(axis=0))
+            scores = _class_scores(table[np.ix_(run, used)], gains[used], slopes[used], masked, backbone, deadline)
+            blocks.append(scores.reshape(len(scores), -1))
+    logits = blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=1)
+    return Outcomes(candidates, logits, chosen.sum(axis=1))
 
 
-def _joined(candidates: Candidates, parts: list[Numbers], blocks: list[Floats]) -> Floats:
-    """The class scores of all candidates in their order."""
-    if len(parts) == 1:
-        return blocks[0].reshape(len(blocks[0]), -1)
-    logits = np.empty((len(blocks[0]), len(candidates)), np.float32)
-    for part, scores in zip(parts, blocks, strict=True):
-        places = candidates.starts[part][:, None] + np.arange(scores.shape[2])
-        logits[:, places.ravel()] = scores.reshape(len(logits), -1)
-    return logits
-
-
-def _parts(candidates: Candidates) -> list[Numbers]:
-    """Pair sets that are combined with equally many feature sets, a bounded number at a time."""
-    groups = [np.flatnonzero(candidates.widths == width) for width in np.unique(candidates.widths) if width]
-    return [group[start : start + MOST_STATES] for group in groups for start in range(0, len(group), MOST_STATES)]
+def _runs(widths: Numbers) -> list[Numbers]:
+    """Neighbouring pair sets that are combined with equally many feature sets, and with any."""
+    runs = np.split(np.arange(len(widths)), np.flatnonzero(np.diff(widths)) + 1)
+    return [run for run in runs if widths[run[0]]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from privcfs.public.candidates.candidates import CandidateRule
 from privcfs.public.candidates.ladders import Ladders
 from privcfs.public.candidates.nothing import Nothing
-from privcfs.public.candidates.pairs import TwoHop
+from privcfs.public.candidates.pairs import LinkPredictor, TwoHop
+from privcfs.public.candidates.partners import Partners
 from privcfs.public.candidates.product import Product
 from privcfs.public.candidates.small_sets import SmallSets
 
@@ -15,6 +16,9 @@ RULES: Mapping[str, CandidateRule] = {
     "edges-only": Product(most_features=0),
     "features-only": Product(most_pairs=0),
     "small-sets": SmallSets(),
+    "two-hop-sets": SmallSets(deletions=TwoHop(), partners=Partners(beyond=12)),
+    "sampled-sets": SmallSets(5, sampled=2000),
+    "link-predictor": SmallSets(deletions=LinkPredictor()),
     "ladders": Ladders(),
     "nothing": Nothing(),
 }

@@ -24,7 +24,7 @@ class Ladders(CandidateRule):
     """
 
     most: int = 5
-    spare: int = 1
+    spare: int = 2
     deletions: PairUniverse = OneHop()
     features: FeatureUniverse = TopInfluence(3)
     allowed: Actionability = Actionability()

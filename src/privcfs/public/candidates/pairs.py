@@ -67,6 +67,5 @@ class LinkPredictor(PairUniverse):
         features = context.features
         lengths = np.sqrt(np.asarray(features.multiply(features).sum(axis=1)).ravel())
         likeness = np.asarray((features @ features[[target]].T).todense()).ravel() / np.maximum(lengths, 1e-12)
-        likeness[target] = -np.inf
-        best = np.argsort(-likeness, kind="stable")[: self.most]
-        return tuple(pair(target, int(node)) for node in best)
+        order = np.argsort(-likeness, kind="stable")
+        return tuple(pair(target, int(node)) for node in order[order != target][: self.most])

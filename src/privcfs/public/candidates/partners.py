@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import final
 
 import numpy as np
@@ -20,12 +21,14 @@ Floats = NDArray[np.float64]
 class Partners:
     """`away` partners that leave the snapshot's class furthest behind, and `towards` that lift it most.
 
-    The snapshot's prediction can be wrong, hence both directions. With a `desired` class, away means towards it.
+    The snapshot's prediction can be wrong, hence both directions. With a `desired` class, away means towards it. The
+    first `beyond` pairs of such a partner and a snapshot neighbour of the target follow: its friends' new friends.
     """
 
     away: int = 8
     towards: int = 4
     desired: int | None = None
+    beyond: int = 0
 
     def pairs(self, context: PublicContext, target: int, allowed: Actionability) -> tuple[Pair, ...]:
         """Distinct pairs, none of them in the snapshot."""
@@ -38,7 +41,11 @@ class Partners:
         order = order[free[order]]
         first, rest = order[: self.away], order[self.away :]
         chosen = [*first, *rest[::-1][: self.towards]]
-        return tuple(pair(target, int(node)) for node in chosen)
+        near = [one for one in context.snapshot.neighbours(target) if one not in allowed.immutable_nodes]
+        further = (
+            pair(one, int(node)) for node in chosen for one in near if node not in context.snapshot.neighbours(one)
+        )
+        return (*(pair(target, int(node)) for node in chosen), *islice(further, self.beyond))
 
 
 def best_partners(

@@ -1,10 +1,13 @@
-"""Every set of at most so many deletions, additions and masks."""
+"""Every set of at most so many deletions, additions and masks, or a public sample of them."""
 
 from dataclasses import dataclass
+from math import comb
 from typing import final
 
+import numpy as np
+
 from privcfs.public.candidates.actionability import Actionability
-from privcfs.public.candidates.candidates import CandidateRule, Candidates, Caps, check_most, subsets
+from privcfs.public.candidates.candidates import CandidateRule, Candidates, Caps, Choice, check_most, subsets
 from privcfs.public.candidates.pairs import OneHop, PairUniverse
 from privcfs.public.candidates.partners import Partners
 from privcfs.public.candidates.top_influence import FeatureUniverse, TopInfluence
@@ -14,13 +17,17 @@ from privcfs.public.context import PublicContext
 @final
 @dataclass(frozen=True, slots=True)
 class SmallSets(CandidateRule):
-    """All sets of at most `most` elements of three public universes."""
+    """All sets of at most `most` elements of three public universes.
+
+    With `sampled`, only so many of the sets of two pairs and more, by a public draw that a target's name decides.
+    """
 
     most: int = 2
     deletions: PairUniverse = OneHop()
     partners: Partners = Partners()
     features: FeatureUniverse = TopInfluence()
     allowed: Actionability = Actionability()
+    sampled: int | None = None
 
     def __post_init__(self) -> None:
         check_most(self.most)
@@ -40,6 +47,14 @@ class SmallSets(CandidateRule):
             deletions=deletions,
             additions=additions,
             features=features,
-            pair_sets=subsets(len(deletions) + len(additions), self.most),
+            pair_sets=self._pair_sets(context, target, len(deletions) + len(additions)),
             feature_sets=subsets(len(features), self.most),
         )
+
+    def _pair_sets(self, context: PublicContext, target: int, count: int) -> tuple[Choice, ...]:
+        if self.sampled is None or sum(comb(count, size) for size in range(2, self.most + 1)) <= self.sampled:
+            return subsets(count, self.most)
+        rng = np.random.default_rng([int(context.digest[:15], 16), target])
+        sizes = rng.integers(2, min(self.most, count), self.sampled, endpoint=True)
+        chosen = {tuple(sorted(rng.permutation(count)[:size].tolist())) for size in sizes}
+        return subsets(count, 1) + tuple(sorted(chosen, key=lambda one: (len(one), one)))

@@ -13,6 +13,7 @@ from privcfs.public.context import PublicContext
 Pairs = NDArray[np.int64]
 PRIOR_PAIRS = 10  # pairs that stand for what is believed of likes joining likes before any pair is seen
 PRIOR_LIKE = 0.8
+MOST_PAIRS = 1 << 25  # of all imagined graphs together: half a gigabyte
 
 
 @final
@@ -22,10 +23,11 @@ class Worlds:
 
     A node's class is drawn from what the public model says of it on the snapshot graph. `disclosed` is the share of the
     private pairs that the snapshot is thought to hold; where it holds none, nodes are thought to have `degree` pairs.
-    Nothing here has to be true: a wrong belief costs usefulness, never privacy.
+    Of large graphs, fewer than `number` are imagined. Nothing here has to be true: a wrong belief costs usefulness,
+    never privacy.
     """
 
-    number: int = 48
+    number: int = 128
     disclosed: float = 0.5
     degree: float = 4.0
 
@@ -41,10 +43,10 @@ class Worlds:
         ladder = np.cumsum(chances / chances.sum(axis=1, keepdims=True), axis=1)
         like = _likeness(context.snapshot.pairs, scores.argmax(axis=1))
         degrees = np.bincount(context.snapshot.pairs.ravel(), minlength=len(scores)) + 1.0
-        worlds = []
-        for _ in range(self.number):
+        missing, worlds = self._hidden(context), []
+        for _ in range(min(self.number, MOST_PAIRS // (len(context.snapshot.pairs) + missing + 1) + 1)):
             classes = _choose(ladder, rng.random(len(scores)))
-            hidden = _pairs(classes, degrees, like, self._hidden(context), rng)
+            hidden = _pairs(classes, degrees, like, missing, rng)
             worlds.append(np.unique(np.concatenate([context.snapshot.pairs, hidden]), axis=0))
         return worlds
 

@@ -11,6 +11,7 @@ from safetensors.numpy import save_file
 
 from privcfs.errors import (
     BudgetExhausted,
+    ContextError,
     InputError,
     LedgerRolledBack,
     OwnerError,
@@ -367,6 +368,33 @@ def test_what_may_be_named_is_the_owners_decision(shell: Shell) -> None:
     assert "need candidates that are sets or ladders" in shell.fails(
         SettingsError, "explain", "person-3", "--epsilon", "1"
     )
+
+
+def test_a_search_in_stages_contains_its_first_answer_and_verifies_with_it(shell: Shell) -> None:
+    first, second = shell.folder / "first.json", shell.folder / "second.json"
+    for path, more in ((first, ()), (second, ("--beyond", "first.json"))):
+        found = shell.ask("explain", "person-3", "--epsilon", "1", *more)
+        path.write_text(json.dumps(found))
+    assert shell.ask("budget")["spent"] == "2"
+    assert shell.ask("verify", "second.json", "--beyond", "first.json")["valid"]
+    assert "not valid" in shell.fails(VerificationFailed, "verify", "second.json")
+    assert "beyond continues one release" in shell.fails(
+        InputError, "explain", "person-3", "person-4", "--epsilon", "1", "--beyond", "first.json"
+    )
+
+
+def test_deletable_pairs_may_come_from_public_metadata(shell: Shell) -> None:
+    edit(shell, '# metadata = "known_pairs.csv"', 'metadata = "known_pairs.csv"')
+    (shell.folder / "known_pairs.csv").write_text(
+        "source,target\nperson-3,person-5\nperson-1,person-3\nperson-1,person-2\n"
+    )
+    assert shell.ask("candidates", "person-3")["deletable"] == [[1, 3], [3, 5]]
+    assert shell.ask("explain", "person-3", "--epsilon", "1")["target"] == 3
+    edit(shell, 'candidates = "small-sets"', 'candidates = "edges-only"')
+    assert "metadata need candidates that are sets" in shell.fails(SettingsError, "candidates", "person-3")
+    edit(shell, 'candidates = "edges-only"', 'candidates = "ladders"')
+    (shell.folder / "known_pairs.csv").write_text("source,target\nperson-3,nobody\n")
+    assert "metadata" in shell.fails(ContextError, "candidates", "person-3")
 
 
 def edit(shell: Shell, old: str, new: str) -> None:

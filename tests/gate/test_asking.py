@@ -13,6 +13,9 @@ from privcfs.errors import BadEpsilon, BudgetExhausted, InputError, RequestConfl
 from privcfs.gate.asking import CLOSE_CALL, YES_OR_NO, alone, says
 from privcfs.gate.guidance import Rehearsal
 from privcfs.gate.mechanisms.permute_and_flip import PermuteAndFlip
+from privcfs.gate.mechanisms.rank_profile import SubsetSelection
+from privcfs.gate.method import going_beyond
+from privcfs.gate.vault import verify
 from privcfs.lab.audit.checks import below_bound
 from privcfs.lab.audit.memory import MemoryLedger
 from privcfs.lab.inspection import inspect
@@ -148,3 +151,41 @@ def test_a_failing_model_gives_verdicts_and_choices_as_usual(tmp_path: Path, mon
     assert vault.confirm(0, Intervention(mask=(1,)), "1").flips in (True, False)
     assert vault.select([1, 2], "1").target in (1, 2)
     assert len(vault.failures) == 2
+
+
+def test_a_second_stage_goes_beyond_the_first_and_pays_for_itself() -> None:
+    world = random_world(5)
+    ledger = MemoryLedger()
+    vault = Vault(world.graph, world.context, ledger=ledger, method=GUIDED)
+    first = vault.release(0, "1", request_id="first")
+    start = first.intervention
+    second = vault.release(0, "2", request_id="second", beyond=start)
+    assert vault.balance().spent == 3
+    assert second.intervention in going_beyond(start, GUIDED).candidates.propose(world.context, 0)
+    assert all(verify(second, ledger, world.context, going_beyond(start, GUIDED)).values())
+    assert second.context_digest != first.context_digest
+    assert vault.release(0, "2", request_id="second", beyond=start) == second
+    with pytest.raises(RequestConflict):
+        vault.release(0, "2", request_id="second")
+    with pytest.raises(InputError, match="does not exist"):
+        vault.release(0, "2", beyond=Intervention(mask=(77,)))
+    assert vault.balance().spent == 3
+
+
+def test_two_stages_together_stay_within_the_sum_of_their_prices() -> None:
+    world = random_world(5)
+    other = World(world.context, random_world(8).pairs)
+    method = Method(SmallSets(1), mechanism=SubsetSelection(Fraction(1, 10)))
+
+    def law(one: World, stage: Method, price: int) -> list[Fraction]:
+        found = inspect(one.graph, one.context, 0, stage)
+        return found.mechanism(str(price)).exact_probabilities(found.scores, Fraction(price))
+
+    ratios = []
+    starts = list(method.candidates.propose(world.context, 0))
+    for start, here, there in zip(starts, law(world, method, 1), law(other, method, 1), strict=True):
+        stage = going_beyond(start, method)
+        second = zip(law(world, stage, 2), law(other, stage, 2), strict=True)
+        ratios += [max(here * a / (there * b), there * b / (here * a)) for a, b in second if here and a]
+    assert all(below_bound(ratio, Fraction(3)) for ratio in ratios)
+    assert not below_bound(max(ratios), Fraction(2))  # neither stage is free

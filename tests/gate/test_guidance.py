@@ -10,13 +10,16 @@ from scipy.optimize import linprog
 from privcfs import Method, Vault
 from privcfs.embedded import load_dataset
 from privcfs.errors import SettingsError
+from privcfs.gate import guidance
 from privcfs.gate.guidance import Costs, Rehearsal
 from privcfs.gate.mechanisms.rank_profile import SubsetSelection
 from privcfs.gate.method import GUIDED
 from privcfs.lab.inspection import inspect
+from privcfs.private.outcomes import evaluate
 from privcfs.public.candidates.actionability import Actionability
 from privcfs.public.candidates.ladders import Ladders
 from privcfs.public.candidates.small_sets import SmallSets
+from privcfs.public.guidance import worlds
 from privcfs.public.guidance.plan import Belief
 from privcfs.public.guidance.worlds import Worlds
 from tests.worlds import World, random_pairs, random_world
@@ -69,6 +72,25 @@ def test_worlds_without_a_snapshot_have_the_degree_that_is_believed() -> None:
     context = PublicContext(data.features, np.empty((0, 2), np.int64), data.backbone("snapshot"))
     (pairs,) = Worlds(1, 0.0, degree=4).imagine(context)
     assert 3.4 < 2 * len(pairs) / context.number_of_nodes <= 4
+
+
+def test_few_graphs_are_imagined_where_they_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    context = load_dataset("cora").context()
+    monkeypatch.setattr(worlds, "MOST_PAIRS", 5 * 5278)
+    assert len(Worlds().imagine(context)) == 5
+    monkeypatch.setattr(worlds, "MOST_PAIRS", 1)
+    assert len(Worlds().imagine(context)) == 1
+
+
+def test_a_long_list_is_rehearsed_on_few_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = random_world(2, nodes=12)
+    seen: list[int] = []
+    monkeypatch.setattr(guidance, "evaluate", lambda *asked: seen.append(1) or evaluate(*asked))  # type: ignore[func-returns-value]
+    prepared(world, Rehearsal(Worlds(20), doubt=0.04))
+    assert len(seen) == 21
+    monkeypatch.setattr(guidance, "MOST_OUTCOMES", 1)
+    prepared(world, Rehearsal(Worlds(20), doubt=0.03))
+    assert len(seen) == 21 + 9
 
 
 @pytest.mark.parametrize("wrong", [{"number": 0}, {"disclosed": 1.5}, {"degree": -1}])

@@ -2,10 +2,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from privcfs import GCN, PublicContext
+from privcfs import GCN, Intervention, PublicContext
 from privcfs.errors import SettingsError
-from privcfs.public.candidates.pairs import OneHop, TwoHop
+from privcfs.public.candidates.actionability import Actionability
+from privcfs.public.candidates.beyond import Beyond
+from privcfs.public.candidates.pairs import LinkPredictor, OneHop, TwoHop
+from privcfs.public.candidates.partners import Partners
 from privcfs.public.candidates.product import Product
+from privcfs.public.candidates.small_sets import SmallSets
 from privcfs.public.candidates.top_influence import TopInfluence
 
 NODES, FEATURES = 40, 20
@@ -76,3 +80,63 @@ def test_a_position_outside_the_list_is_an_index_error() -> None:
 def test_negative_caps_are_refused() -> None:
     with pytest.raises(SettingsError, match="must not be negative"):
         Product(most_pairs=-1)
+
+
+def test_sampled_sets_are_a_public_draw_that_keeps_every_single_element() -> None:
+    public = context(STAR)
+    rule = SmallSets(5, sampled=500)
+    found, again, other = (rule.propose(public, target) for target in (0, 0, 1))
+    assert found.pair_sets == again.pair_sets
+    assert found.pair_sets != other.pair_sets
+    assert len(set(found.pair_sets)) == len(found.pair_sets)
+    singles = {one for one in found.pair_sets if len(one) == 1}
+    assert len(singles) == len(found.deletions) + len(found.additions)
+    larger = [one for one in found.pair_sets if len(one) > 1]
+    assert 400 < len(larger) <= 500
+    assert {len(one) for one in larger} == {2, 3, 4, 5}
+    assert found.sizes.max() == 5
+    assert SmallSets(2, sampled=500).propose(public, 0) == SmallSets(2).propose(public, 0)
+
+
+def test_partners_two_steps_away_join_a_neighbour_to_someone_new() -> None:
+    public = context([(0, 1), (0, 2), (1, 3)])
+    near = Partners(away=3, towards=0).pairs(public, 0, Actionability())
+    found = Partners(away=3, towards=0, beyond=5).pairs(public, 0, Actionability())
+    assert found[:3] == near
+    assert len(found) == 8
+    assert all(0 not in pair and {1, 2} & set(pair) for pair in found[3:])
+    assert (1, 3) not in found
+    kept = Partners(away=3, towards=0, beyond=5).pairs(public, 0, Actionability(immutable_nodes=frozenset({1})))
+    assert len(kept) == 6
+    assert not [pair for pair in kept if 1 in pair]
+
+
+def test_a_link_predictor_never_joins_a_node_to_itself() -> None:
+    assert len(LinkPredictor(NODES).pairs(context([]), 3)) == NODES - 1
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        Intervention(),
+        Intervention(mask=(4,)),
+        Intervention(delete=((0, 1),), add=((0, 33),)),
+        Intervention(delete=((5, 9),), add=((0, 2),), mask=(0, 19)),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("rule", [SmallSets(), Product(OneHop(3), TopInfluence(2))], ids=["sets", "product"])
+def test_what_goes_beyond_an_answer_contains_it(start: Intervention, rule: SmallSets | Product) -> None:
+    found = Beyond(start, rule).propose(context(STAR), 0)
+    listed = list(found)
+    assert listed[0] == Intervention()
+    assert len(set(listed)) == len(listed)
+    assert start in listed
+    assert max(one.size for one in listed) > start.size
+    assert found.sizes.max() <= found.caps.largest
+    whole = [one for one in listed if len(one.delete + one.add) and one.mask]
+    assert whole
+    for one in whole:
+        assert set(start.delete) <= set(one.delete)
+        assert set(start.add) <= set(one.add)
+        assert set(start.mask) <= set(one.mask)

@@ -19,6 +19,7 @@ from privcfs.gate.accounting import Limit
 from privcfs.gate.asking import MOST_SUGGESTIONS
 from privcfs.gate.contracts import FixedPrice, Pure
 from privcfs.gate.entries import enter
+from privcfs.gate.method import going_beyond
 from privcfs.gate.snapshots import ONE_EDGE, Noise, publish_snapshot
 from privcfs.gate.vault import OWNER
 from privcfs.gate.vault import verify as check
@@ -88,6 +89,12 @@ def init(
     say(f"Wrote {path}. Put your files where it says, then: privcfs explain NODE --epsilon 1 --vault {path}")
 
 
+BeyondOption = Annotated[
+    Path | None,
+    typer.Option(help="JSON of an earlier release that the answer should contain: a search in stages.", metavar="FILE"),
+]
+
+
 @app.command()
 def explain(
     targets: Annotated[list[str], typer.Argument(help="Nodes to explain, by number or public name.")],
@@ -99,9 +106,13 @@ def explain(
         int,
         typer.Option(help="Answers per node that share no element, for the one price.", min=1, max=MOST_SUGGESTIONS),
     ] = 1,
+    beyond: BeyondOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Pay for one private counterfactual per node and show it. With --json: one object per line."""
+    if beyond is not None and (suggestions > 1 or len(targets) > 1):
+        raise InputError("beyond continues one release; ask for one target, without suggestions.")
+    start = None if beyond is None else _read_release(beyond)[1].intervention
     if request_id is not None and len(targets) > 1:
         raise InputError("request-id names one release; ask for one target at a time, or leave it out.")
     settings = load_settings(vault)
@@ -113,7 +124,7 @@ def explain(
         for done, node in enumerate(progress.track(nodes, description="Releasing")):
             try:
                 if suggestions == 1:
-                    found = [opened.release(node, epsilon, analyst=analyst, request_id=request_id)]
+                    found = [opened.release(node, epsilon, analyst=analyst, request_id=request_id, beyond=start)]
                 else:
                     found = opened.suggest(node, epsilon, suggestions, analyst=analyst, request_id=request_id)
             except BudgetExhausted as error:
@@ -328,13 +339,17 @@ def candidates(
 def verify(
     certificate: Annotated[Path, typer.Argument(help="JSON of one release, as `explain --json` prints it.")],
     vault: VaultOption = VAULT,
+    beyond: BeyondOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Check a release certificate against the ledger and the public context."""
     text, release = _read_release(certificate)
     settings = load_settings(vault)
     context = settings.context()
-    checks = check(release, settings.ledger(), context, settings.method(context))
+    method = settings.method(context)
+    if beyond is not None:
+        method = going_beyond(_read_release(beyond)[1].intervention, method)
+    checks = check(release, settings.ledger(), context, method)
     checks["no field was changed or added"] = json.loads(text) in (release.to_dict(), release_fields(release, context))
     failed = [name for name, good in checks.items() if not good]
     if as_json:

@@ -31,11 +31,11 @@ LARGEST_EXPONENT = 400
 class Contract(ABC):
     """Fixed when a ledger is made."""
 
-    unit: ClassVar[str]
+    unit: ClassVar[str] = "epsilon"
 
-    @abstractmethod
-    def cost(self, mechanism: Mechanism, epsilon: Fraction) -> Fraction:
+    def cost(self, mechanism: Mechanism, epsilon: Fraction) -> Fraction:  # noqa: ARG002
         """What one release counts, in the contract's unit, rounded up to nine places."""
+        return epsilon
 
     @abstractmethod
     def meaning(self, total: Fraction) -> str:
@@ -56,11 +56,6 @@ class Contract(ABC):
 class Pure(Contract):
     """Epsilons add up; no delta."""
 
-    unit: ClassVar[str] = "epsilon"
-
-    def cost(self, mechanism: Mechanism, epsilon: Fraction) -> Fraction:  # noqa: ARG002
-        return epsilon
-
     def meaning(self, total: Fraction) -> str:
         return f"pure {show(total)}-differential privacy of all releases together"
 
@@ -73,8 +68,6 @@ class Pure(Contract):
 class Approximate(Contract):
     """Epsilons add up, and so do deltas: for disclosures made elsewhere, such as a model trained with both."""
 
-    unit: ClassVar[str] = "epsilon"
-
     delta: Fraction
 
     def __post_init__(self) -> None:
@@ -83,9 +76,6 @@ class Approximate(Contract):
     @property
     def allowance(self) -> Fraction:
         return self.delta
-
-    def cost(self, mechanism: Mechanism, epsilon: Fraction) -> Fraction:  # noqa: ARG002
-        return epsilon
 
     def meaning(self, total: Fraction) -> str:
         return f"({show(total)}, {_short(self.delta)})-differential privacy of all releases and entries together"
@@ -151,12 +141,8 @@ class FixedPrice(Contract):
         )
 
     def to_dict(self) -> dict[str, str]:
-        return {
-            "kind": "fixed",
-            "epsilon": show(self.epsilon),
-            "mechanism": self.mechanism.name,
-            "delta": show(self.delta),
-        }
+        price, delta = show(self.epsilon), show(self.delta)
+        return {"kind": "fixed", "epsilon": price, "mechanism": self.mechanism.name, "delta": delta}
 
 
 def contract_from(fields: dict[str, Any]) -> Contract:

@@ -116,7 +116,7 @@ def test_the_measure_is_nearly_the_best_that_any_selection_can_have(seed: int, e
     flips = rng.random((12, 40)) < rng.beta(0.6, 1.5, 40)
     flips[:, 0] = False
     likelihood, odds = np.full(12, 1 / 12), float(np.exp(epsilon))
-    measure = Belief(np.where(flips, 0, 1), np.array([1.0, 0.0]), likelihood).best_measure(epsilon)
+    measure = Belief(flips, np.ones(40), likelihood).best_measure(epsilon)
     base, share = np.array(measure.base) / sum(measure.base), float(measure.share)
     hit = flips @ base
     reached = float(likelihood @ ((hit + (odds - 1) * np.minimum(hit, share)) / (1 + share * (odds - 1))))
@@ -125,8 +125,7 @@ def test_the_measure_is_nearly_the_best_that_any_selection_can_have(seed: int, e
 
 
 def test_a_list_without_hope_is_still_drawn_from() -> None:
-    level = np.ones((3, 5), np.int64)
-    measure = Belief(level, np.array([1.0, 0.0]), np.full(3, 1 / 3)).best_measure(1.0)
+    measure = Belief(np.zeros((3, 5), np.bool_), np.ones(5), np.full(3, 1 / 3)).best_measure(1.0)
     assert sum(measure.base) > 0
     world = random_world(3, nodes=5)
     lonely = Method(SmallSets(allowed=Actionability(frozenset(range(5)), frozenset(range(6)))), guide=FEW)

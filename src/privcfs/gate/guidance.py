@@ -126,9 +126,8 @@ def _belief(guide: Rehearsal, context: PublicContext, candidates: Candidates, ut
         rows.append(strongest)
         likelihood.append(np.full(len(strength), guide.doubt / len(FEW) / len(strength)))
     costs = guide.costs.of(candidates)
-    worth = np.append(np.clip(1 - guide.thrift * np.arange(max(int(costs.max()), 1)), 0.05, 1), 0.0)
-    level = np.where(np.concatenate(rows) & guide.costs.allow(candidates), np.maximum(costs - 1, 0), len(worth) - 1)
-    return Belief(level, worth, np.concatenate(likelihood))
+    worth = np.clip(1 - guide.thrift * np.maximum(costs - 1, 0), 0.05, 1)
+    return Belief(np.concatenate(rows) & guide.costs.allow(candidates), worth, np.concatenate(likelihood))
 
 
 def _rehearsed(

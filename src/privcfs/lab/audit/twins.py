@@ -256,8 +256,7 @@ class PeekingGuide(Guide):
         self, context: PublicContext, candidates: Candidates, utility: Utility, epsilon: Fraction
     ) -> SubsetSelection:
         valid = utility.valid(evaluate(self.graph, context, candidates, Deadline(60)))
-        level = np.where(valid, 0, 1)[None]
-        measure = Belief(level, np.array([1.0, 0.0]), np.ones(1)).best_measure(float(epsilon))
+        measure = Belief(valid[None], np.ones(len(valid)), np.ones(1)).best_measure(float(epsilon))
         return SubsetSelection(measure.share, tuple(weight + 1 for weight in measure.base))
 
 

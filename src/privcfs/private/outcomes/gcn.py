@@ -27,6 +27,7 @@ Floats = NDArray[np.float32]
 Numbers = NDArray[np.int64]
 CHUNK = 32  # hidden rows at a time: their values for all masks must fit in memory, whatever the target's degree
 MOST_STATES = 4096  # pair sets at a time, likewise
+BITS = 62  # operations that fit into one whole number
 
 
 def evaluate_gcn(graph: PrivateGraph, context: Readable, candidates: Candidates, deadline: Deadline) -> Outcomes:
@@ -59,15 +60,17 @@ def _runs(widths: Numbers) -> list[Numbers]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _States:
-    """The target's surroundings under each pair set: one state per pair set, the first untouched."""
+    """The target's surroundings under each pair set: one state per pair set."""
 
     hidden: Numbers  # nodes whose hidden row may reach the target; the target itself comes first
     ends: Numbers  # nodes other than the target at the end of a pair
     hidden_degrees: Numbers  # (states, hidden), self-loop included
     end_degrees: Numbers  # (states, ends), self-loop included
-    feeds: Bools  # (states, hidden, ends): whether an end feeds a hidden row
+    feeds: Bools  # (hidden, ends): whether an end feeds a hidden row where nothing is done
+    links: list[tuple[int, int, int, bool]]  # operation, hidden row, end, and whether it joins them or parts them
     present: Bools  # (states, hidden): whether a hidden row feeds the target
-    active: Bools  # (states, hidden, pairs): which operations of a state change the hidden row itself
+    chosen: Bools  # (states, pairs): which operations a state carries out
+    relevant: Bools  # (hidden, pairs): which operations may change the hidden row itself
 
 
 def _states(graph: PrivateGraph, candidates: Candidates, pairs: Numbers, chosen: Bools) -> _States:
@@ -77,25 +80,30 @@ def _states(graph: PrivateGraph, candidates: Candidates, pairs: Numbers, chosen:
     near = (partners | set(graph.neighbours(target).tolist())) - {target}
     hidden = np.array([target, *sorted(near)], np.int64)
     adds = np.arange(len(pairs)) >= len(candidates.deletions)
-    changes: Numbers = np.where(adds, 1, -1) * chosen
-    columns = np.concatenate([ends, [target]])
-    feeds = np.repeat(_adjacency(graph, hidden, columns)[None], len(chosen), axis=0)
+    changes = np.where(adds, 1, -1).astype(np.float32) * chosen
+    adjacent = _adjacency(graph, hidden, np.concatenate([ends, [target]]))
+    feeds, present = adjacent[:, :-1], np.repeat(adjacent[None, :, -1], len(chosen), axis=0)
     row_of = {node: row for row, node in enumerate(hidden.tolist())}
-    column_of = {node: column for column, node in enumerate(columns.tolist())}
+    end_of = {node: column for column, node in enumerate(ends.tolist())}
+    links, ever = [], feeds.copy()
     for operation, (u, w) in enumerate(pairs.tolist()):
         for one, other in ((u, w), (w, u)):
-            if one in row_of:
-                feeds[chosen[:, operation], row_of[one], column_of[other]] = adds[operation]
+            if other == target:
+                present[chosen[:, operation], row_of[one]] = adds[operation]
+            elif one in row_of:
+                links.append((operation, row_of[one], end_of[other], bool(adds[operation])))
+                ever[row_of[one], end_of[other]] = True
     at_ends, at_hidden = _incidence(pairs, ends), _incidence(pairs, hidden)
-    relevant = (at_ends @ feeds[:, :, :-1].any(axis=0).T + at_hidden > 0).T
     return _States(
         hidden,
         ends,
-        graph.degrees(hidden) + 1 + changes @ at_hidden,
-        graph.degrees(ends) + 1 + changes @ at_ends,
-        feeds[:, :, :-1],
-        feeds[:, :, -1],
-        relevant & chosen[:, None],
+        graph.degrees(hidden) + 1 + (changes @ at_hidden).astype(np.int64),
+        graph.degrees(ends) + 1 + (changes @ at_ends).astype(np.int64),
+        feeds,
+        links,
+        present,
+        chosen,
+        (at_ends @ ever.T + at_hidden > 0).T,
     )
 
 
@@ -110,24 +118,26 @@ def _adjacency(graph: PrivateGraph, rows: Numbers, columns: Numbers) -> Bools:
     return table
 
 
-def _incidence(pairs: Numbers, nodes: Numbers) -> Numbers:
-    """Which nodes are an end of which pair."""
-    incidence: Numbers = (pairs[:, :, None] == nodes).sum(axis=1)
+def _incidence(pairs: Numbers, nodes: Numbers) -> Floats:
+    """Which nodes are an end of which pair: 1, else 0. Sums of so few are exact in 32 bits, and fast."""
+    incidence: Floats = (pairs[:, :, None] == nodes).any(axis=1).astype(np.float32)
     return incidence
 
 
 def _distinct_rows(states: _States) -> tuple[tuple[Numbers, Numbers], Floats]:
     """Distinct hidden rows as (state, position) of their first use, and how states are sums of them.
 
-    A row is settled by its node, by the target's degree and by the operations that change it: whole numbers that
-    have a bit for each operation stand for the last, so equal keys mean equal rows.
+    A row is settled by its node, by the target's degree and by the operations that change it: whole numbers that have a
+    bit for each operation stand for the last, so equal keys mean equal rows.
     """
-    number = states.active.shape[2]
-    powers = np.array([1 << bit for bit in range(number)], np.int64 if number < 63 else object)
     state, position = np.nonzero(states.present)
-    _, history = np.unique(states.active[state, position] @ powers, return_inverse=True)
-    width, degree = len(states.hidden), states.hidden_degrees[state, 0]
-    key = (history * (degree.max() + 1) + degree) * width + position
+    degree = states.hidden_degrees[state, 0]
+    key = degree * len(states.hidden) + position
+    active = states.chosen[state] & states.relevant[position]
+    for start in range(0, active.shape[1], BITS):
+        history = active[:, start : start + BITS] @ (1 << np.arange(min(BITS, active.shape[1] - start)))
+        _, history = np.unique(history, return_inverse=True)
+        _, key = np.unique(history * (key.max() + 1) + key, return_inverse=True)
     _, first, which = np.unique(key, return_index=True, return_inverse=True)
     table = np.zeros((len(states.present), len(first)), np.float32)
     table[state, which] = 1
@@ -140,8 +150,10 @@ def _pre_activations(
     """Each row as relu(gain + slope x the target's input), scaled by the weight with which the target reads it."""
     state, position = rows
     settled, end_inputs = _settled(states, graph, context, backbone)
-    end_weights = 1 / np.sqrt(states.end_degrees[state])
-    sums = settled[position] + (states.feeds[state, position] * end_weights) @ end_inputs
+    feeds = states.feeds[position]
+    for operation, row, end, joins in states.links:
+        feeds[(position == row) & states.chosen[state, operation], end] = joins
+    sums = settled[position] + (feeds / np.sqrt(states.end_degrees[state])) @ end_inputs
     own = 1 / np.sqrt(states.hidden_degrees[state, position])
     read = own / np.sqrt(states.hidden_degrees[state, 0])
     gains = read[:, None] * (own[:, None] * sums + backbone.first_bias)

@@ -7,7 +7,8 @@ fine here, since any public measure keeps the promise.
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from functools import cached_property
+from typing import NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,57 +30,71 @@ class Measure:
     share: Fraction
 
 
+class _Groups(NamedTuple):
+    """The promising candidates, those that are worth the same on every graph as one."""
+
+    kept: Numbers  # positions of the promising candidates in the list
+    group: Numbers  # the group of each of them
+    valid: NDArray[np.float32]  # (graphs, groups)
+    level: Numbers  # the position of each group's worth in `worth`
+    worth: Floats  # falling
+
+
 @final
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Belief:
-    """Imagined graphs with their likelihoods, and what each candidate would be worth on each of them.
+    """Imagined graphs with their likelihoods, which candidates are valid on each, and what a valid one is worth."""
 
-    `level` has a row for each graph and a column for each candidate, and names an entry of `worth`, which falls.
-    """
-
-    level: Numbers
+    valid: NDArray[np.bool_]  # (graphs, candidates)
     worth: Floats
     likelihood: Floats
 
     def best_measure(self, epsilon: float) -> Measure:
         """By multiplicative steps from the candidates' mean worth."""
-        kept = self._promising()
-        columns, first, same = np.unique(self.level[:, kept], axis=1, return_index=True, return_inverse=True)
-        at = np.array([columns == number for number in range(len(self.worth) - 1)], np.float32)
-        odds = float(np.exp(epsilon))
-        base = np.bincount(same.ravel(), minlength=len(first)) * (self.likelihood @ self.worth[columns] + 1e-9)
+        groups, odds = self._groups, float(np.exp(epsilon))
+        levels = np.eye(len(groups.worth), dtype=np.float32)[groups.level]
+        mean = self.likelihood @ groups.valid * groups.worth[groups.level]
+        base = np.bincount(groups.group, minlength=len(mean)) * (mean + 1e-9)
         best = (-1.0, base, float(SHARES[-1]))
         for _ in range(STEPS):
             base = base / base.sum()
-            masses = (at @ base.astype(np.float32)).T.astype(np.float64)
-            values = self._values(masses, odds)
+            masses = (groups.valid @ (base[:, None].astype(np.float32) * levels)).astype(np.float64)
+            values = self._values(groups.worth, masses, odds)
             chosen = int(values.argmax())
             if values[chosen] > best[0]:
                 best = (float(values[chosen]), base, float(SHARES[chosen]))
-            slope = self._slope(at, masses, float(SHARES[chosen]), odds)
+            slope = self._slope(groups, masses, float(SHARES[chosen]), odds)
             base = base * np.maximum(slope / max(float(base @ slope), 1e-30), 1e-3) ** BOLDNESS
-        whole = np.zeros(self.level.shape[1])
-        whole[kept] = _shared(best[1] / best[1].sum(), same.ravel())
+        whole = np.zeros(self.valid.shape[1])
+        whole[groups.kept] = _shared(best[1] / best[1].sum(), groups.group)
         return _whole(whole, best[2])
 
-    def _promising(self) -> Numbers:
-        """The candidates of highest mean worth, in their order: as many as are worth weighing."""
-        mean = self.likelihood @ self.worth[self.level]
-        return np.sort(np.argsort(-mean, kind="stable")[:MOST_WEIGHED])
+    @cached_property
+    def _groups(self) -> _Groups:
+        """As many candidates as are worth weighing, those of highest mean worth, in their order."""
+        mean = self.likelihood @ self.valid * self.worth
+        kept = np.sort(np.argsort(-mean, kind="stable")[:MOST_WEIGHED])
+        worth, level = np.unique(-self.worth[kept], return_inverse=True)
+        columns = np.column_stack(
+            [np.packbits(self.valid[:, kept], axis=0).T, level.astype(">u4").view(np.uint8).reshape(-1, 4)]
+        )
+        rows = np.ascontiguousarray(columns).view(np.dtype((np.void, columns.shape[1]))).ravel()
+        _, first, group = np.unique(rows, return_index=True, return_inverse=True)
+        return _Groups(kept, group, self.valid[:, kept[first]].astype(np.float32), level[first], -worth)
 
-    def _values(self, masses: Floats, odds: float) -> Floats:
+    def _values(self, worth: Floats, masses: Floats, odds: float) -> Floats:
         """The expected worth of a draw, for each share in front; `masses` lie at each worth: (graphs, worths)."""
         before = np.cumsum(masses, axis=1) - masses
         front = np.clip(SHARES[:, None, None] - before, 0, masses)
-        expected: Floats = ((masses + (odds - 1) * front) @ self.worth[:-1]) @ self.likelihood
+        expected: Floats = ((masses + (odds - 1) * front) @ worth) @ self.likelihood
         return expected / (1 + SHARES * (odds - 1))
 
-    def _slope(self, at: NDArray[np.float32], masses: Floats, share: float, odds: float) -> Floats:
-        """By how much a little more base for each candidate raises the expected worth, up to a factor."""
+    def _slope(self, groups: _Groups, masses: Floats, share: float, odds: float) -> Floats:
+        """By how much a little more base for each group raises the expected worth, up to a factor."""
         last = (np.cumsum(masses, axis=1) < share - 1e-6).sum(axis=1)
-        gain = self.worth + (odds - 1) * np.maximum(self.worth - self.worth[last][:, None], 0)
-        weights = (self.likelihood[:, None] * gain[:, :-1]).astype(np.float32)
-        slope: Floats = np.einsum("lgc,gl->c", at, weights, optimize=True).astype(np.float64)
+        gain = groups.worth + (odds - 1) * np.maximum(groups.worth - np.append(groups.worth, 0)[last][:, None], 0)
+        weights = (self.likelihood[:, None] * gain).astype(np.float32)
+        slope: Floats = (groups.valid.T @ weights)[np.arange(len(groups.level)), groups.level].astype(np.float64)
         return slope
 
 

@@ -68,11 +68,9 @@ def alone(intervention: Intervention, target: int, context: PublicContext) -> Ca
 
 def known(intervention: Intervention, context: PublicContext) -> Intervention:
     """The same, if its nodes and features exist."""
-    named = [node for pair in intervention.delete + intervention.add for node in pair]
-    columns = context.features.shape[1]
-    if any(not 0 <= node < context.number_of_nodes for node in named) or any(
-        not 0 <= feature < columns for feature in intervention.mask
-    ):
+    nodes = [node for pair in intervention.delete + intervention.add for node in pair]
+    bounds = ((nodes, context.number_of_nodes), (intervention.mask, context.features.shape[1]))
+    if any(not 0 <= one < bound for named, bound in bounds for one in named):
         raise InputError("intervention names a node or a feature that does not exist; give one of this graph.")
     return intervention
 

@@ -176,9 +176,8 @@ def parse_delta(value: Price) -> Fraction:
 def concentrated(mechanism: Mechanism, epsilon: Fraction) -> Fraction:
     """The mechanism's rho: the supremum of divergence / order, at most what is proven of it in closed form."""
     most = _concentrated(mechanism.under(()) if isinstance(mechanism, Weighed) else mechanism, epsilon)
-    return min(
-        Fraction(ceil(most * (1 + SAFETY) * NANO), NANO), Fraction(ceil(mechanism.concentration(epsilon) * NANO), NANO)
-    )
+    least = min(Fraction(most * (1 + SAFETY)), mechanism.concentration(epsilon))
+    return Fraction(ceil(least * NANO), NANO)
 
 
 @lru_cache(maxsize=1024)

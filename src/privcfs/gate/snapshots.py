@@ -62,17 +62,8 @@ def publish_snapshot(
         raise InputError(f"a private snapshot is for 2 to {LARGEST:,} nodes; name public pairs instead.")
     price = parse_epsilon(epsilon)
     graph.bind(ledger.graph_id)
-    request = Request(
-        analyst=ENTRIES,
-        request_id=request_id or secrets.token_hex(16),
-        target=0,
-        epsilon=price,
-        context_digest="",
-        mechanism=noise.name,
-        adjacency=ONE_EDGE,
-        cost=ledger.limit.contract.cost(RESPONSE, price),
-        question="snapshot",
-    )
+    name, cost = request_id or secrets.token_hex(16), ledger.limit.contract.cost(RESPONSE, price)
+    request = Request(ENTRIES, name, 0, price, "", noise.name, ONE_EDGE, cost, question="snapshot")
     stored = ledger.charge(request)
     if stored is None:
         drawn = draw_snapshot(graph, price, noise, SystemRandomness())

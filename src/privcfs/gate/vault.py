@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from fractions import Fraction
+from math import inf
 from threading import RLock
 from time import monotonic, sleep
 from typing import final
@@ -294,10 +295,8 @@ class Vault:
 
     def _time_to_evaluate(self, started: float) -> float:
         """What the method allows, and what leaves time for the draw before a public answering time."""
-        if self._answer_seconds is None:
-            return self._method.evaluation_seconds
-        left = started + EVALUATION_SHARE * self._answer_seconds - monotonic()
-        return min(self._method.evaluation_seconds, left)
+        public = inf if self._answer_seconds is None else EVALUATION_SHARE * self._answer_seconds
+        return min(self._method.evaluation_seconds, started + public - monotonic())
 
     def _certify(self, request: Request, candidates: Candidates, drawn: int) -> Release:
         return Release(

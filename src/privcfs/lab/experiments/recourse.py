@@ -31,7 +31,7 @@ BARS = {  # asked for: shares of the gap, and valid rates at cap 5
     ("borderline", 2): {"0.1": 0.05, "1": 0.30, "2": 0.45, "4": 0.75, "8": 0.95},
     ("everyone", 2): {"1": 0.03, "2": 0.20, "4": 0.55, "8": 0.90},
 }
-RATES = {("everyone", 5): {"1": 0.93, "4": 0.96}}
+RATES = {("sample", 5): {"1": 0.93, "4": 0.96}}
 ABOUT = (
     "Half of the edges disclosed unless another share is given; exact expectations over the release distribution, mean "
     "over targets pooled over seeds, ± standard error. Row zero is the candidate that leaves the lowest margin on the "
@@ -60,10 +60,8 @@ class Panel(NamedTuple):
 
 def panels(study: Study) -> list[Panel]:
     """What the page shows."""
-    chosen = [
-        Panel(name, people, cap, HALF) for cap in (2, 5) for people in ("borderline", "everyone") for name in NAMES
-    ]
-    for cap in (1, 3):
+    chosen = [Panel(name, people, 2, HALF) for people in ("borderline", "everyone") for name in NAMES]
+    for cap in (1, 3, 5):
         chosen += [Panel(name, people, cap, HALF) for people in ("borderline", "sample") for name in NAMES]
     for share in (0.0, 0.3, 0.7):
         chosen += [Panel(name, people, 2, share) for people in ("borderline", "sample") for name in NAMES]

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.shell import Shell, newcomer
+
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")  # before torch and NumPy are imported: two test processes share the cores
 
@@ -19,6 +21,12 @@ def planetoid() -> Path:
     if not folder.is_dir():
         pytest.skip("needs Planetoid's raw files: set PRIVCFS_DATA to the folder that holds Planetoid/")
     return folder
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    """A newcomer's own graph, in a folder."""
+    return newcomer(tmp_path)
 
 
 @pytest.fixture(scope="session")

@@ -18,6 +18,9 @@ PrivcfsError
 │   ├── LedgerRolledBack
 │   ├── LedgerTooNew
 │   └── LedgerCorrupt
+├── NotAllowed             this key may not do that, or there is no valid key
+│   ├── NoKey
+│   └── TooFast
 ├── VerificationFailed     a certificate does not match ledger or context
 ├── SealedError            something tried to compare, hash, copy or pickle a private value
 └── MissingDependency      an optional package is needed for this call
@@ -101,6 +104,19 @@ class LedgerTooNew(LedgerError):
 
 class LedgerCorrupt(LedgerError):
     pass
+
+
+class NotAllowed(PrivcfsError):
+    status = 403
+    exit_code = 9
+
+
+class NoKey(NotAllowed):
+    status = 401
+
+
+class TooFast(NotAllowed):
+    status = 429
 
 
 class VerificationFailed(PrivcfsError):

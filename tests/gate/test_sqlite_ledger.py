@@ -184,8 +184,8 @@ def test_another_programs_file_is_not_touched(path: Path) -> None:
 def test_a_commit_is_synced_before_it_returns(path: Path) -> None:
     ledger = SqliteLedger(path, Limit.of("9"))
     with ledger._writing() as connection:
-        assert connection.run("PRAGMA synchronous").fetchone()[0] == 2
-        assert connection.run("PRAGMA journal_mode").fetchone()[0] == "wal"
+        assert list(connection.run("PRAGMA synchronous")) == [(2,)]
+        assert list(connection.run("PRAGMA journal_mode")) == [("wal",)]
 
 
 DAEMON = """

@@ -218,6 +218,8 @@ def _pay(connection: Connection, request: Request) -> None:
     limit = _limit(connection)
     if request.analyst == ENTRIES:
         limit = replace(limit, per_analyst=None)
+    elif request.cap is not None:
+        limit = replace(limit, per_analyst=min(request.cap, limit.per_analyst or limit.total, limit.total))
     limit.check(request.price, *spent)
     if request.delta:
         limit.check_delta(request.delta, _deltas(connection))

@@ -36,6 +36,7 @@ class Request:
     cost: Fraction | None = None  # in the unit of the ledger's contract; epsilon itself where there is none
     delta: Fraction = Fraction(0)  # of disclosures made elsewhere; a release has none
     question: str = ""  # what else was asked for, where it is not an intervention
+    cap: Fraction | None = None  # the most that this analyst may spend, where it is less than anyone's
 
     @property
     def price(self) -> Fraction:

@@ -45,7 +45,8 @@ class MemoryLedger(Ledger):
     def _charge(self, request: Request) -> str | None:
         key = request.analyst, request.request_id
         if key not in self._paid:
-            limit = self._limit if request.analyst else replace(self._limit, per_analyst=None)
+            own = self._limit.per_analyst if request.cap is None else request.cap
+            limit = replace(self._limit, per_analyst=own if request.analyst else None)
             limit.check(request.price, self.spent(), self.spent(request.analyst))
             self._limit.check_delta(request.delta, sum((one.delta for one in self._paid.values()), Fraction(0)))
             self._paid[key] = request

@@ -11,6 +11,8 @@ from typing import Any
 import httpx
 import pytest
 
+from privcfs.client import Client
+from privcfs.errors import BudgetExhausted, LedgerError, UnknownNode
 from tests.shell import Shell, newcomer
 
 
@@ -195,3 +197,47 @@ def test_large_and_unknown_requests_are_refused(served: Served, ann: str) -> Non
     assert served.ask("GET", "/nowhere", ann).status_code == 404
     assert served.ask("PUT", "/v1/releases", ann).status_code == 405
     assert large.headers["content-security-policy"].startswith("default-src 'none'")
+
+
+class Unsteady(httpx.BaseTransport):
+    """Loses the answer of every other request, after the service has worked for it."""
+
+    def __init__(self) -> None:
+        self.real, self.lost = httpx.HTTPTransport(), 0
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        answer = self.real.handle_request(request)
+        if self.lost % 2 == 0:
+            self.lost += 1
+            answer.close()
+            raise httpx.ReadError("lost")
+        self.lost += 1
+        return answer
+
+    def close(self) -> None:
+        self.real.close()
+
+
+def test_a_client_that_loses_answers_pays_once(served: Served) -> None:
+    with Client(served.url, served.key("gil"), transport=Unsteady()) as client:
+        one = client.release("person-2", "1")
+        assert client.budget()["yours"]["spent"] == "1"
+        assert client.released(one.request_id) == one
+        assert len(client.release_all([("person-2", "0.5"), ("person-4", "0.5")])) == 2
+        assert client.budget()["yours"]["spent"] == "2"
+        assert client.candidates("person-2")["number"] > 1
+        assert client.dry_run("person-2", "1").size <= 2
+        assert client.quote("1")["fits"]
+        with pytest.raises(BudgetExhausted, match="does not fit"):
+            client.release("person-2", "3")
+        with pytest.raises(UnknownNode, match="is not a node"):
+            client.release("nobody", "1")
+
+
+def test_a_client_says_how_to_ask_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("privcfs.client.PATIENCE", 0.001)
+    with (
+        Client("http://127.0.0.1:9", "key") as client,
+        pytest.raises(LedgerError, match="request id mine: it pays once"),
+    ):
+        client.release(1, "1", request_id="mine")

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
+from importlib import resources
 from threading import Lock
 from time import monotonic
 from typing import Annotated, Any, final
@@ -11,6 +12,7 @@ from fastapi import Depends, FastAPI, Header, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from privcfs.errors import NoKey, NotAllowed, PrivcfsError, TooFast, UnknownNode
@@ -24,6 +26,12 @@ from privcfs.service.metrics import Metrics
 
 LARGEST_BODY = 1 << 16
 LONGEST_BATCH = 100
+MOST_DRAWN = 24  # public neighbours in a picture
+PAGES = (
+    ("/", "index.html", "text/html"),
+    ("/console.js", "console.js", "text/javascript"),
+    ("/console.css", "console.css", "text/css"),
+)
 HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -124,9 +132,14 @@ def make_app(vault: Vault, ledger: Ledger, keys: Keys) -> FastAPI:
     owner_ = Annotated[Key, Depends(owner)]
     target_ = Annotated[str, Path(min_length=1, max_length=200)]
 
+    @app.get("/v1/me", summary="What your key may do")
+    def who(key: anyone_) -> dict[str, Any]:
+        return key.to_dict()
+
     @app.post("/v1/releases", summary="Pay for one private counterfactual")
-    def release(question: Question, key: anyone_) -> dict[str, Any]:
+    def release(question: Question, key: anyone_, request: Request) -> dict[str, Any]:
         _may_ask(service, key, question.target)
+        request.state.note = f"{question.target} at epsilon {question.epsilon}"
         found = service.vault.release(
             question.target, question.epsilon, analyst=key.analyst, request_id=question.request_id, cap=key.cap
         )
@@ -134,9 +147,10 @@ def make_app(vault: Vault, ledger: Ledger, keys: Keys) -> FastAPI:
         return found.to_dict()
 
     @app.post("/v1/releases/batch", summary="Pay for several, all or none")
-    def batch(asked: Batch, key: anyone_) -> list[dict[str, Any]]:
+    def batch(asked: Batch, key: anyone_, request: Request) -> list[dict[str, Any]]:
         for question in asked.questions:
             _may_ask(service, key, question.target)
+        request.state.note = f"{len(asked.questions)} questions"
         plan = [(one.target, one.epsilon, one.request_id) for one in asked.questions]
         found = service.vault.release_all(plan, analyst=key.analyst, cap=key.cap)
         service.metrics.released(len(found))
@@ -154,14 +168,30 @@ def make_app(vault: Vault, ledger: Ledger, keys: Keys) -> FastAPI:
         _may_ask(service, key, target)
         found = service.vault.propose(target)
         listed = [found[position].to_dict() for position in range(min(most, len(found)))]
+        named = {node for pair in found.deletions + found.additions for node in pair}
         return {
             "target": found.target,
             "number": len(found),
+            "labels": _labels(service, named | {found.target}),
             "deletable": [list(pair) for pair in found.deletions],
             "addable": [list(pair) for pair in found.additions],
             "maskable": list(found.features),
             "first": listed,
         }
+
+    @app.get("/v1/neighbourhood/{target}", summary="The public pairs around a node; free")
+    def neighbourhood(target: target_, key: anyone_) -> dict[str, Any]:
+        _may_ask(service, key, target)
+        node, snapshot = service.vault.context.node(target), service.vault.context.snapshot
+        near = [int(one) for one in snapshot.neighbours(node)][:MOST_DRAWN]
+        shown = {node, *near}
+        among = {
+            tuple(sorted((one, int(other)))) for one in shown for other in snapshot.neighbours(one) if other in shown
+        }
+        listed = service.vault.propose(target)
+        named = shown | {end for pair in listed.deletions + listed.additions for end in pair}
+        labels = _labels(service, named)
+        return {"target": node, "neighbours": near, "pairs": sorted(map(list, among)), "labels": labels}
 
     @app.get("/v1/quote", summary="What a release would cost, and whether it fits; free")
     def quote(epsilon: Annotated[str, Query(min_length=1, max_length=200)], key: anyone_) -> dict[str, Any]:
@@ -191,6 +221,8 @@ def make_app(vault: Vault, ledger: Ledger, keys: Keys) -> FastAPI:
         if key.role == "owner":
             limit = service.ledger.limit
             fields["all"] = _balance(service.ledger.balance())
+            names = sorted({one.analyst for one in service.keys.all()})
+            fields["analysts"] = {name: _balance(service.ledger.balance(name)) for name in names}
             fields["contract"] = limit.contract.to_dict()
             fields["meaning"] = limit.contract.meaning(limit.total)
         return fields
@@ -237,6 +269,7 @@ def make_app(vault: Vault, ledger: Ledger, keys: Keys) -> FastAPI:
         return Response(service.metrics.text(), media_type="text/plain; version=0.0.4")
 
     _add_errors(app)
+    _add_console(app)
     _add_watch(app, service)
     return app
 
@@ -261,6 +294,20 @@ def _add_errors(app: FastAPI) -> None:
         return JSONResponse({"error": "Unforeseen", "message": "the service failed; tell the owner."}, 500)
 
 
+def _add_console(app: FastAPI) -> None:
+    """Three files of this package; nothing is loaded from elsewhere."""
+    for path, name, kind in PAGES:
+        content = (resources.files("privcfs.service") / "console" / name).read_bytes()
+        app.add_api_route(path, _page(content, kind), include_in_schema=False, name=name)
+
+
+def _page(content: bytes, kind: str) -> Callable[[], Response]:
+    def page() -> Response:
+        return Response(content, media_type=kind)
+
+    return page
+
+
 def _add_watch(app: FastAPI, service: Service) -> None:
     @app.middleware("http")
     async def watch(request: Request, go: Callable[[Request], Awaitable[Response]]) -> Response:
@@ -277,6 +324,10 @@ def _add_watch(app: FastAPI, service: Service) -> None:
         route = request.scope.get("route")
         path = getattr(route, "path", "elsewhere")
         service.metrics.answered(request.method, path, response.status_code, monotonic() - started)
+        if path.startswith("/v1"):
+            action = " ".join([request.method, path, getattr(request.state, "note", "")]).strip()
+            key = getattr(request.state, "key", None)
+            await run_in_threadpool(service.keys.log, key, action, response.status_code)
         return response
 
 
@@ -292,6 +343,12 @@ def _left(service: Service, key: Key) -> Any:
     lefts = [whole.left, own.left, None if key.cap is None else max(key.cap - own.spent, 0)]
     known = [one for one in lefts if one is not None]
     return min(known) if known else None
+
+
+def _labels(service: Service, nodes: set[int]) -> dict[str, str]:
+    """Public names, where nodes have any."""
+    context = service.vault.context
+    return {} if context.node_ids is None else {str(node): context.label(node) for node in sorted(nodes)}
 
 
 def _balance(balance: Balance) -> dict[str, Any]:

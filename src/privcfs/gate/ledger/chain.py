@@ -27,6 +27,7 @@ from privcfs.public.epsilon import NANO, show
 
 VERSION = 2
 NO_DIGEST = "0" * 64
+PAGE = 1000  # rows of an export at a time
 OPENED, LIMITED, HELD, RELEASED = "OPENED", "LIMITED", "HELD", "RELEASED"
 COLUMNS = "position, kind, analyst, request_id, cost, total, analyst_total, body"
 TABLE = """
@@ -149,9 +150,16 @@ class ChainedLedger(Ledger):
             return {str(json.loads(body)["terms"]["adjacency"]) for (body,) in _held(connection)}
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        with self._reading() as connection:
-            for row in connection.run(f"SELECT {COLUMNS}, digest FROM entries ORDER BY position"):
-                yield dict(zip([*COLUMNS.split(", "), "digest"], row, strict=True))
+        """In pages: a slow reader keeps nobody waiting."""
+        names, last = [*COLUMNS.split(", "), "digest"], 0
+        query = f"SELECT {COLUMNS}, digest FROM entries WHERE position > :last ORDER BY position LIMIT {PAGE}"
+        while True:
+            with self._reading() as connection:
+                page = [dict(zip(names, row, strict=True)) for row in connection.run(query, last=last)]
+            yield from page
+            if len(page) < PAGE:
+                return
+            last = page[-1]["position"]
 
     def head(self) -> Head:
         with self._reading() as connection:

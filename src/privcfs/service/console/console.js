@@ -128,13 +128,13 @@ const accuracy = (epsilon) => 1 / (1 + Math.exp(-epsilon));
 
 function gauge(epsilon) {
   const share = 2 * accuracy(epsilon) - 1;
-  const picture = draw("svg", { viewBox: "0 0 320 40", role: "img", "aria-label": `An attacker's advantage is at most ${Math.round(100 * share)} percent` });
+  const words = `Whoever wants to learn of an edge is right at most ${(100 * accuracy(epsilon)).toFixed(1)} % of the time (a coin: 50 %).`;
+  const picture = draw("svg", { viewBox: "0 0 320 20", role: "img", "aria-label": words });
   picture.append(
     draw("rect", { class: "track", x: 1, y: 4, width: 318, height: 12, rx: 6 }),
     draw("rect", { class: share > 0.75 ? "fill high" : "fill", x: 1, y: 4, width: Math.max(318 * share, 1), height: 12, rx: 6 }),
-    draw("text", { x: 1, y: 34 }, `attacker: right at most ${(100 * accuracy(epsilon)).toFixed(1)} % of the time (a coin: 50 %)`),
   );
-  return picture;
+  return make("div", {}, picture, make("p", { className: "help" }, words));
 }
 
 async function quote() {
@@ -256,7 +256,8 @@ function neighbourhood(around, intervention, named) {
   for (const [one, other] of intervention.add) line(one, other, "new");
   for (const [node, [x, y]] of place) {
     const self = node === around.target;
-    const text = draw("text", { x, y: y - 13, "text-anchor": "middle" }, String(around.labels[node] ?? node).slice(0, 14));
+    const below = self || y > 165;
+    const text = draw("text", { x, y: below ? y + 24 : y - 13, "text-anchor": "middle" }, String(around.labels[node] ?? node).slice(0, 14));
     picture.append(draw("circle", { class: self ? "dot self" : "dot", cx: x, cy: y, r: self ? 10 : 7 }), text);
   }
   return picture;
@@ -304,7 +305,7 @@ async function showLedger() {
     const day = JSON.parse(row.body).day;
     days.set(day, (days.get(day) ?? 0) + row.cost / 1e9);
   }
-  find("days").replaceChildren(bars([...days].slice(-30)));
+  find("days").replaceChildren(make("h3", {}, "Spent on each day"), bars([...days].slice(-30)));
   table("rows", ["row", "kind", "analyst", "request", "cost", "digest"], rows.slice(-50).reverse().map((row) => [
     String(row.position), row.kind, row.analyst, row.request_id, row.cost ? String(row.cost / 1e9) : "", row.digest.slice(0, 12),
   ]));
@@ -314,14 +315,14 @@ function bars(days) {
   if (!days.length) return make("p", { className: "help" }, "Nothing is spent yet.");
   const most = Math.max(...days.map(([, spent]) => spent));
   const words = `Spent on each day: ${days.map(([day, spent]) => `${day} ${spent}`).join(", ")}`;
-  const picture = draw("svg", { viewBox: "0 0 600 140", role: "img", "aria-label": words });
+  const picture = draw("svg", { viewBox: "0 0 600 150", role: "img", "aria-label": words });
   const width = Math.min(600 / days.length, 60);
   days.forEach(([day, spent], number) => {
     const height = (100 * spent) / most;
     picture.append(
-      draw("rect", { class: "fill", x: number * width + 4, y: 112 - height, width: width - 8, height }),
-      draw("text", { x: number * width + width / 2, y: 108 - height, "text-anchor": "middle" }, Number(spent.toPrecision(3)).toString()),
-      draw("text", { x: number * width + width / 2, y: 130, "text-anchor": "middle" }, day.slice(5)),
+      draw("rect", { class: "fill", x: number * width + 4, y: 122 - height, width: width - 8, height }),
+      draw("text", { x: number * width + width / 2, y: 116 - height, "text-anchor": "middle" }, Number(spent.toPrecision(3)).toString()),
+      draw("text", { x: number * width + width / 2, y: 140, "text-anchor": "middle" }, day.slice(5)),
     );
   });
   return picture;

@@ -13,6 +13,7 @@ PrivcfsError
 ├── BudgetExhausted        the limit would be passed; nothing was charged
 ├── RequestConflict        a request id was used before with other parameters
 ├── LedgerError            the ledger cannot be trusted or reached
+│   ├── LedgerMissing
 │   ├── LedgerLocked
 │   ├── LedgerReadOnly
 │   ├── LedgerRolledBack
@@ -84,6 +85,10 @@ class RequestConflict(PrivcfsError):
 class LedgerError(PrivcfsError):
     status = 503
     exit_code = 6
+
+
+class LedgerMissing(LedgerError):
+    pass
 
 
 class LedgerLocked(LedgerError):

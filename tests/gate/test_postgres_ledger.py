@@ -8,7 +8,15 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from privcfs.errors import LedgerCorrupt, LedgerError, LedgerLocked, LedgerRolledBack, LedgerTooNew, SettingsError
+from privcfs.errors import (
+    LedgerCorrupt,
+    LedgerError,
+    LedgerLocked,
+    LedgerMissing,
+    LedgerRolledBack,
+    LedgerTooNew,
+    SettingsError,
+)
 from privcfs.gate.accounting import Limit
 from privcfs.gate.ledger import open_ledger
 from privcfs.gate.ledger.ledger import Head
@@ -88,7 +96,7 @@ def test_another_programs_database_is_refused(postgres_url: str) -> None:
 
 
 def test_an_empty_database_is_made_only_with_a_limit_and_without_a_known_head(postgres_url: str) -> None:
-    with pytest.raises(LedgerCorrupt, match="is empty; restore it, or give a limit"):
+    with pytest.raises(LedgerMissing, match="does not exist in this database; restore it, or give a limit"):
         PostgresLedger(postgres_url)
     with pytest.raises(LedgerRolledBack, match="is missing, but a head of it is known"):
         PostgresLedger(postgres_url, Limit.of("1"), known=Head("graph", 2, "digest"))

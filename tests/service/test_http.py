@@ -1,7 +1,10 @@
 """A real server on loopback, asked by owner and analysts."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -198,3 +201,31 @@ def test_a_client_says_how_to_ask_again(monkeypatch: pytest.MonkeyPatch) -> None
         pytest.raises(LedgerError, match="request id mine: it pays once"),
     ):
         client.release(1, "1", request_id="mine")
+
+
+def test_two_processes_serve_one_budget_in_postgresql(tmp_path: Path, postgres_url: str) -> None:
+    shell = newcomer(tmp_path)
+    settings = (tmp_path / "vault.toml").read_text()
+    (tmp_path / "vault.toml").write_text(settings.replace("sqlite:///budget.db", postgres_url))
+    service = Served(shell, "--workers", "2")
+    try:
+        keys = [service.key(f"analyst {number}") for number in range(4)]
+        question = {"target": "person-3", "epsilon": "1"}
+        with ThreadPoolExecutor(8) as pool:
+            asked = [pool.submit(service.ask, "POST", "/v1/releases", key, question) for key in keys * 5]
+            statuses = Counter(one.result().status_code for one in asked)
+        assert statuses == {200: 10, 429: 10}
+        budget = service.ask("GET", "/v1/budget", service.owner).json()
+        assert budget["all"]["spent"] == "10"
+        assert (
+            len(
+                {
+                    row["digest"]
+                    for row in map(json.loads, service.ask("GET", "/v1/ledger", service.owner).text.splitlines())
+                }
+            )
+            == 21
+        )
+    finally:
+        said = service.stop()
+    assert "Traceback" not in said

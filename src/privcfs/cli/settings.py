@@ -7,12 +7,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, final
 
-from privcfs.errors import ContextError, InputError, SettingsError
+from privcfs.errors import ContextError, InputError, LedgerMissing, SettingsError
 from privcfs.files import EdgeListReader, read_features, read_node_ids
 from privcfs.gate.accounting import Limit
 from privcfs.gate.contracts import Contract, contract_from
 from privcfs.gate.guidance import Costs, Rehearsal
-from privcfs.gate.ledger import SQLITE, open_ledger
+from privcfs.gate.ledger import POSTGRES, SQLITE, open_ledger
 from privcfs.gate.ledger.ledger import Head, Ledger
 from privcfs.gate.mechanisms import MECHANISMS
 from privcfs.gate.mechanisms.mechanism import Mechanism
@@ -276,7 +276,10 @@ class Settings:
 
     def _ledger_exists(self) -> bool:
         url = self._ledger_url()
-        return not url.startswith(SQLITE) or exists(Path(url.removeprefix(SQLITE)))
+        try:
+            return exists(Path(url.removeprefix(SQLITE))) or (url.startswith(POSTGRES) and bool(open_ledger(url)))
+        except LedgerMissing:
+            return False
 
     def kept_head(self) -> Head | None:
         """The head in the file that the vault file names, if both are there."""

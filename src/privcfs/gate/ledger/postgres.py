@@ -16,7 +16,15 @@ from typing import Any, NamedTuple, NoReturn, final
 import sqlalchemy
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
-from privcfs.errors import LedgerCorrupt, LedgerError, LedgerLocked, LedgerReadOnly, LedgerRolledBack, SettingsError
+from privcfs.errors import (
+    LedgerCorrupt,
+    LedgerError,
+    LedgerLocked,
+    LedgerMissing,
+    LedgerReadOnly,
+    LedgerRolledBack,
+    SettingsError,
+)
 from privcfs.gate.accounting import Limit
 from privcfs.gate.ledger.chain import TABLE, VERSION, ChainedLedger, Connection
 from privcfs.gate.ledger.ledger import Head
@@ -80,8 +88,13 @@ class PostgresLedger(ChainedLedger):
         weakref.finalize(self, self.engine.dispose)
         self._refuse_forgetful()
         with self._reading() as connection:
-            if known is not None and not self._version(connection):
-                raise LedgerRolledBack("ledger is missing, but a head of it is known; restore the newest copy.")
+            there = self._version(connection) > 0
+        if known is not None and not there:
+            raise LedgerRolledBack("ledger is missing, but a head of it is known; restore the newest copy.")
+        if limit is None and not there:
+            raise LedgerMissing(
+                "ledger does not exist in this database; restore it, or give a limit to make a new one."
+            )
         self._open(limit, graph_id, known)
 
     def _refuse_forgetful(self) -> None:

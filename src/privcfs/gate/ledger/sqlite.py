@@ -17,7 +17,15 @@ from threading import RLock
 from time import monotonic, sleep
 from typing import Any, NamedTuple, NoReturn, final
 
-from privcfs.errors import LedgerCorrupt, LedgerError, LedgerLocked, LedgerReadOnly, LedgerRolledBack, SettingsError
+from privcfs.errors import (
+    LedgerCorrupt,
+    LedgerError,
+    LedgerLocked,
+    LedgerMissing,
+    LedgerReadOnly,
+    LedgerRolledBack,
+    SettingsError,
+)
 from privcfs.gate.accounting import Limit
 from privcfs.gate.ledger.chain import TABLE, VERSION, ChainedLedger, Connection
 from privcfs.gate.ledger.ledger import Head
@@ -62,7 +70,7 @@ class SqliteLedger(ChainedLedger):
                 f"ledger {self._path} is missing, but a head of it is known; restore the newest copy."
             )
         if limit is None and not there:
-            raise LedgerError(f"ledger {self._path} does not exist; restore it, or give a limit to make a new one.")
+            raise LedgerMissing(f"ledger {self._path} does not exist; restore it, or give a limit to make a new one.")
         self._open(limit, graph_id, known)
 
     def _version(self, connection: Connection) -> int:

@@ -35,6 +35,7 @@ $(VENV)/.core: pyproject.toml
 $(VENV)/.test: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[test]'
+	$(BIN)/python tools/install_browser.py
 	@touch $@ $(VENV)/.core
 
 clean:

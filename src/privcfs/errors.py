@@ -13,11 +13,15 @@ PrivcfsError
 ├── BudgetExhausted        the limit would be passed; nothing was charged
 ├── RequestConflict        a request id was used before with other parameters
 ├── LedgerError            the ledger cannot be trusted or reached
+│   ├── LedgerMissing
 │   ├── LedgerLocked
 │   ├── LedgerReadOnly
 │   ├── LedgerRolledBack
 │   ├── LedgerTooNew
 │   └── LedgerCorrupt
+├── NotAllowed             this key may not do that, or there is no valid key
+│   ├── NoKey
+│   └── TooFast
 ├── VerificationFailed     a certificate does not match ledger or context
 ├── SealedError            something tried to compare, hash, copy or pickle a private value
 └── MissingDependency      an optional package is needed for this call
@@ -83,6 +87,10 @@ class LedgerError(PrivcfsError):
     exit_code = 6
 
 
+class LedgerMissing(LedgerError):
+    pass
+
+
 class LedgerLocked(LedgerError):
     pass
 
@@ -101,6 +109,19 @@ class LedgerTooNew(LedgerError):
 
 class LedgerCorrupt(LedgerError):
     pass
+
+
+class NotAllowed(PrivcfsError):
+    status = 403
+    exit_code = 9
+
+
+class NoKey(NotAllowed):
+    status = 401
+
+
+class TooFast(NotAllowed):
+    status = 429
 
 
 class VerificationFailed(PrivcfsError):

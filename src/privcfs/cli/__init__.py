@@ -4,9 +4,12 @@ import sys
 
 from privcfs.cli.commands import app
 from privcfs.cli.output import complain
+from privcfs.cli.serving import keys_app, serve
 from privcfs.errors import PrivcfsError
 
 __all__ = ["app", "main"]
+app.command()(serve)
+app.add_typer(keys_app, name="keys")
 
 
 def main() -> None:

@@ -7,12 +7,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, final
 
-from privcfs.errors import ContextError, InputError, SettingsError
+from privcfs.errors import ContextError, InputError, LedgerMissing, SettingsError
 from privcfs.files import EdgeListReader, read_features, read_node_ids
 from privcfs.gate.accounting import Limit
 from privcfs.gate.contracts import Contract, contract_from
 from privcfs.gate.guidance import Costs, Rehearsal
-from privcfs.gate.ledger import SQLITE, open_ledger
+from privcfs.gate.ledger import POSTGRES, SQLITE, open_ledger
 from privcfs.gate.ledger.ledger import Head, Ledger
 from privcfs.gate.mechanisms import MECHANISMS
 from privcfs.gate.mechanisms.mechanism import Mechanism
@@ -65,6 +65,9 @@ limit = "10"                     # for all releases together: epsilon, or rho, o
 # price = "1"                    # of every release, under a fixed contract
 head = "head.json"               # the ledger's newest row, kept up to date: a lost or rolled-back ledger is refused
 
+# [service]                      # privcfs serve
+# database = "sqlite:///service.db"  # keys (as digests) and the log of requests
+
 [method]
 candidates = "small-sets"        # {rules}
 utility = "gated"                # {utilities}
@@ -86,6 +89,7 @@ KEYS = {
         *("backbone_from_snapshot", "prediction_disclosed", "snapshot_is_private"),
     },
     "budget": {"ledger", "limit", "limit_per_analyst", "head", "contract", "delta", "price"},
+    "service": {"database"},
     "method": {"candidates", "utility", "mechanism", "disclosed", "answer_seconds"},
     "actionable": {"immutable_nodes", "immutable_features", "partners", "desired", "cost"},
 }
@@ -248,20 +252,34 @@ class Settings:
     def _open(self, limit: Limit | None, known: Head | None) -> Ledger:
         return open_ledger(self._ledger_url(), limit, graph_id=self._text("graph", "id"), known=known)
 
+    def service_database(self) -> str:
+        """Where the service keeps keys and its log."""
+        return self._in_folder(str(self.tables["service"].get("database", f"{SQLITE}service.db")))
+
     def _ledger_url(self) -> str:
-        url = self._text("budget", "ledger")
+        return self._in_folder(self._text("budget", "ledger"))
+
+    def _in_folder(self, url: str) -> str:
+        """SQLite's files are relative to the vault file."""
         return SQLITE + str(self.folder / url.removeprefix(SQLITE)) if url.startswith(SQLITE) else url
 
     def known(self) -> Head | None:
         """The head that the vault file says to trust; none before first use."""
         kept = self.kept_head()
-        if kept is None and "head" in self.tables["budget"] and exists(Path(self._ledger_url().removeprefix(SQLITE))):
+        if kept is None and "head" in self.tables["budget"] and self._ledger_exists():
             path = self._path("budget", "head")
             raise SettingsError(
                 f"head file {path} is missing, but the ledger exists; restore it, or trust the ledger as it is: "
                 f"privcfs budget --export-head {path}."
             )
         return kept
+
+    def _ledger_exists(self) -> bool:
+        url = self._ledger_url()
+        try:
+            return exists(Path(url.removeprefix(SQLITE))) or (url.startswith(POSTGRES) and bool(open_ledger(url)))
+        except LedgerMissing:
+            return False
 
     def kept_head(self) -> Head | None:
         """The head in the file that the vault file names, if both are there."""

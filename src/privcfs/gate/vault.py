@@ -31,6 +31,7 @@ from privcfs.gate.contracts import FixedPrice
 from privcfs.gate.ledger import open_ledger
 from privcfs.gate.ledger.ledger import Head, Ledger, Request
 from privcfs.gate.mechanisms.mechanism import Mechanism, Weighed
+from privcfs.gate.mechanisms.rank_profile import SubsetSelection
 from privcfs.gate.method import GUIDED, Method, checked_seconds, going_beyond
 from privcfs.gate.randomness import SystemRandomness
 from privcfs.private.deadline import Deadline
@@ -110,29 +111,44 @@ class Vault:
         request_id: str | None = None,
         avoiding: Sequence[Intervention] = (),
         beyond: Intervention | None = None,
+        cap: Fraction | None = None,
     ) -> Release:
         """One private counterfactual: checked, proposed, charged, evaluated, scored, drawn, in this order.
 
         The same analyst and request id return the same release and pay once, also after a crash. Nothing is drawn that
         shares an element with the interventions in `avoiding`. With an earlier answer as `beyond`, every candidate but
-        the empty set contains it: a selection in stages, each a release of its own.
+        the empty set contains it: a selection in stages, each a release of its own. `cap` is what the analyst may spend
+        in all, where that is less than the ledger's own limit.
         """
+        plan = self._planned(target, epsilon, analyst, request_id, avoiding, beyond, cap)
+        return Release.from_json(self._answer(*plan))
+
+    def release_all(
+        self,
+        questions: Sequence[tuple[int | str, Price, str | None]],
+        *,
+        analyst: str = OWNER,
+        cap: Fraction | None = None,
+    ) -> list[Release]:
+        """Several releases (target, epsilon, request id), paid together or, where one does not fit, not at all."""
+        plans = [self._planned(target, price, analyst, name, cap=cap) for target, price, name in questions]
+        if len({request.request_id for request, _ in plans}) < len(plans):
+            raise InputError("request ids must differ within a batch.")
+        self._ledger.charge_all([request for request, _ in plans])
+        return [Release.from_json(self._answer(*plan)) for plan in plans]
+
+    def try_out(self, target: int | str, epsilon: Price) -> Intervention:
+        """What a release might look like: drawn as one would be, but on the public snapshot; costs nothing."""
         node, price = self._context.node(target), parse_epsilon(epsilon)
-        method = self._method if beyond is None else going_beyond(known(beyond, self._context), self._method)
-        candidates = method.candidates.propose(self._context, node)
-        mechanism = without(method.prepare(self._context, candidates, price), candidates, avoiding)
-        fallback = method.utility.failed(candidates)
-        question = f"avoiding {[str(one) for one in avoiding]}" if avoiding else ""
-        digest = self._digest if beyond is None else public_digest(self._context, method)
-        asked = Asked(method.draws_by, question, digest)
-        request = self._request(node, price, asked, mechanism, analyst, request_id)
+        candidates = self._method.candidates.propose(self._context, node)
+        snapshot = PrivateGraph.from_edges(self._context.snapshot.pairs, number_of_nodes=self._context.number_of_nodes)
+        outcomes = evaluate(snapshot, self._context, candidates, Deadline(self._method.evaluation_seconds))
+        mechanism = self._method.prepare(self._context, candidates, price)
+        return candidates[mechanism.draw(self._method.utility.score(outcomes), price, self._randomness)]
 
-        def draw(started: float) -> str:
-            scores = self._evaluated(node, fallback, started, lambda limit: self._scores(candidates, limit))
-            drawn = mechanism.draw(scores, price, self._randomness)
-            return self._certify(request, candidates, drawn).to_json()
-
-        return Release.from_json(self._answer(request, draw))
+    def cost(self, epsilon: Price) -> Fraction:
+        """What a release at this price counts at most, in the unit of the ledger's contract; public."""
+        return self._ledger.limit.contract.cost(dearest(self._method), parse_epsilon(epsilon))
 
     def suggest(
         self, target: int | str, epsilon: Price, number: int, *, analyst: str = OWNER, request_id: str | None = None
@@ -235,6 +251,34 @@ class Vault:
         """Evaluations of this process that failed. For the owner's eyes: whether one fails can depend on edges."""
         return tuple(self._failures)
 
+    def _planned(
+        self,
+        target: int | str,
+        epsilon: Price,
+        analyst: str,
+        request_id: str | None,
+        avoiding: Sequence[Intervention] = (),
+        beyond: Intervention | None = None,
+        cap: Fraction | None = None,
+    ) -> tuple[Request, Callable[[float], str]]:
+        """The question, and how it will be answered once it is paid; everything public is checked here."""
+        node, price = self._context.node(target), parse_epsilon(epsilon)
+        method = self._method if beyond is None else going_beyond(known(beyond, self._context), self._method)
+        candidates = method.candidates.propose(self._context, node)
+        mechanism = without(method.prepare(self._context, candidates, price), candidates, avoiding)
+        fallback = method.utility.failed(candidates)
+        question = f"avoiding {[str(one) for one in avoiding]}" if avoiding else ""
+        digest = self._digest if beyond is None else public_digest(self._context, method)
+        asked = Asked(method.draws_by, question, digest)
+        request = replace(self._request(node, price, asked, mechanism, analyst, request_id), cap=cap)
+
+        def draw(started: float) -> str:
+            scores = self._evaluated(node, fallback, started, lambda limit: self._scores(candidates, limit))
+            drawn = mechanism.draw(scores, price, self._randomness)
+            return self._certify(request, candidates, drawn).to_json()
+
+        return request, draw
+
     def _request(
         self, node: int, price: Fraction, asked: Asked, mechanism: Mechanism, analyst: str, request_id: str | None
     ) -> Request:
@@ -310,6 +354,11 @@ class Vault:
             analyst=request.analyst,
             request_id=request.request_id,
         )
+
+
+def dearest(method: Method) -> Mechanism:
+    """What counts most of what a method may draw with: a guide may prepare any subset selection."""
+    return method.mechanism if method.guide is None else SubsetSelection(Fraction(1, 2))
 
 
 def public_digest(context: PublicContext, method: Method) -> str:

@@ -6,18 +6,32 @@ Why: the contract suite runs over this table.
 Check: tests/contracts/test_ledgers.py::test_processes_that_race_and_die_never_pass_the_limit
 """
 
-from privcfs.errors import SettingsError
+from privcfs.errors import MissingDependency, SettingsError
 from privcfs.gate.accounting import Limit
 from privcfs.gate.ledger.ledger import Head, Ledger
 from privcfs.gate.ledger.sqlite import SqliteLedger
 
 SQLITE = "sqlite:///"
+POSTGRES = ("postgresql://", "postgres://")
 
 
 def open_ledger(
-    url: str, limit: Limit | None = None, *, graph_id: str | None = None, known: Head | None = None
+    url: str,
+    limit: Limit | None = None,
+    *,
+    graph_id: str | None = None,
+    known: Head | None = None,
+    patience: float = 10,
 ) -> Ledger:
-    """The ledger at a URL such as sqlite:///budget.db (relative) or sqlite:////var/lib/budget.db."""
+    """The ledger at a URL such as sqlite:///budget.db (relative), or postgresql://user@host/database."""
+    if url.startswith(POSTGRES):
+        try:
+            from privcfs.gate.ledger.postgres import PostgresLedger
+        except ImportError:
+            raise MissingDependency(
+                "a PostgreSQL ledger needs more packages: pip install 'privcfs[service]'."
+            ) from None
+        return PostgresLedger(url, limit, graph_id=graph_id, known=known, patience=patience)
     if not url.startswith(SQLITE) or url == SQLITE:
-        raise SettingsError(f"ledger is {url!r}; write sqlite:///budget.db.")
-    return SqliteLedger(url.removeprefix(SQLITE), limit, graph_id=graph_id, known=known)
+        raise SettingsError(f"ledger is {url!r}; write sqlite:///budget.db or postgresql://user@host/database.")
+    return SqliteLedger(url.removeprefix(SQLITE), limit, graph_id=graph_id, known=known, patience=patience)

@@ -10,9 +10,10 @@ Check: tests/contracts/test_ledgers.py::test_processes_that_race_and_die_never_p
 
 import json
 from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import Any, final
 
 from privcfs.errors import InputError
 from privcfs.gate.accounting import Balance, Limit
@@ -35,6 +36,7 @@ class Request:
     cost: Fraction | None = None  # in the unit of the ledger's contract; epsilon itself where there is none
     delta: Fraction = Fraction(0)  # of disclosures made elsewhere; a release has none
     question: str = ""  # what else was asked for, where it is not an intervention
+    cap: Fraction | None = None  # the most that this analyst may spend, where it is less than anyone's
 
     @property
     def price(self) -> Fraction:
@@ -78,9 +80,13 @@ class Ledger(ABC):
     def graph_id(self) -> str:
         """The random id of the one private graph this account belongs to; never computed from the graph."""
 
-    @abstractmethod
     def charge(self, request: Request) -> str | None:
         """Pays durably. Returns the stored release of a finished request, None where it is to be drawn now."""
+        return self.charge_all([request])[0]
+
+    @abstractmethod
+    def charge_all(self, requests: Sequence[Request]) -> list[str | None]:
+        """Pays for all of them or, where one is refused, for none."""
 
     @abstractmethod
     def finish(self, request: Request, release: str) -> str:
@@ -106,6 +112,10 @@ class Ledger(ABC):
     @abstractmethod
     def adjacencies(self) -> set[str]:
         """Between what the paid answers are private; where there are several, the sum holds for the narrowest."""
+
+    @abstractmethod
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Every row as it stands, for the owner."""
 
     @abstractmethod
     def head(self) -> Head:

@@ -2,10 +2,12 @@
 
 import hashlib
 import secrets
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
-from privcfs.errors import InputError, RequestConflict
+from privcfs.errors import InputError, PrivcfsError, RequestConflict
 from privcfs.gate.accounting import Balance, Limit
 from privcfs.gate.ledger.ledger import Head, Ledger, Request
 
@@ -29,10 +31,22 @@ class MemoryLedger(Ledger):
     def limit(self) -> Limit:
         return self._limit
 
-    def charge(self, request: Request) -> str | None:
+    def charge_all(self, requests: Sequence[Request]) -> list[str | None]:
+        before = dict(self._paid), dict(self._sums)
+        try:
+            return [self._charge(request) for request in requests]
+        except PrivcfsError:
+            self._paid, self._sums = before
+            raise
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        yield from ({"request": repr(request)} for request in self._paid.values())
+
+    def _charge(self, request: Request) -> str | None:
         key = request.analyst, request.request_id
         if key not in self._paid:
-            limit = self._limit if request.analyst else replace(self._limit, per_analyst=None)
+            own = self._limit.per_analyst if request.cap is None else request.cap
+            limit = replace(self._limit, per_analyst=own if request.analyst else None)
             limit.check(request.price, self.spent(), self.spent(request.analyst))
             self._limit.check_delta(request.delta, sum((one.delta for one in self._paid.values()), Fraction(0)))
             self._paid[key] = request

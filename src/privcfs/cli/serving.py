@@ -1,0 +1,123 @@
+"""`privcfs serve` and `privcfs keys`: the owner's side of the service."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from privcfs.cli.output import emit, say
+from privcfs.cli.settings import load_settings
+from privcfs.errors import MissingDependency, SettingsError
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+    from privcfs.service.keys import Keys
+
+VAULT = Path("vault.toml")
+VARIABLE = "PRIVCFS_VAULT"
+VaultOption = Annotated[Path, typer.Option("--vault", help="The owner's vault file.", show_default=True)]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of words.")]
+keys_app = typer.Typer(help="Make, list and revoke the keys of the service.", no_args_is_help=True)
+
+
+def serve(
+    vault: VaultOption = VAULT,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; others than loopback need TLS in front.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on.", min=1, max=65535)] = 8000,
+    workers: Annotated[int, typer.Option(help="Processes.", min=1, max=64)] = 1,
+) -> None:
+    """Serve a vault over HTTP, with a web console, to whoever has a key."""
+    try:
+        import uvicorn
+
+        import privcfs.service.app  # noqa: F401
+    except ImportError:
+        raise MissingDependency("the service needs more packages: pip install 'privcfs[service]'.") from None
+    settings = load_settings(vault)
+    settings.vault()  # faults of the owner's files are shown here, before anyone is served
+    if not _keys(vault).all():
+        say(f"No key exists yet. Make the owner's: privcfs keys make owner --role owner --vault {vault}")
+    os.environ[VARIABLE] = str(vault.resolve())
+    say(f"Serving {vault} on http://{host}:{port}")
+    uvicorn.run(
+        "privcfs.cli.serving:from_environment",
+        factory=True,
+        host=host,
+        port=port,
+        workers=workers,
+        access_log=False,
+        log_level="warning",
+        limit_concurrency=256,
+        timeout_keep_alive=10,
+        server_header=False,
+        date_header=False,
+    )
+
+
+def from_environment() -> "FastAPI":
+    """The service of the vault file that the environment names: what each worker process runs."""
+    from privcfs.service.app import make_app
+
+    path = Path(os.environ[VARIABLE])
+    settings = load_settings(path)
+    opened = settings.vault()
+    return make_app(opened, settings.ledger(), _keys(path))
+
+
+def _keys(vault: Path) -> "Keys":
+    try:
+        from privcfs.service.keys import Keys
+    except ImportError:
+        raise MissingDependency("the service needs more packages: pip install 'privcfs[service]'.") from None
+    return Keys(load_settings(vault).service_database())
+
+
+@keys_app.command("make")
+def make_key(
+    analyst: Annotated[str, typer.Argument(help="Who will use it: limits and request ids are per analyst.")],
+    role: Annotated[str, typer.Option(help="analyst or owner.")] = "analyst",
+    days: Annotated[int, typer.Option(help="For how long it is valid.")] = 90,
+    cap: Annotated[str | None, typer.Option(help="The most this analyst may spend, below the ledger's limit.")] = None,
+    targets: Annotated[Path | None, typer.Option(help="File with the nodes they may ask about, one a line.")] = None,
+    per_minute: Annotated[int | None, typer.Option(help="How often they may ask.")] = None,
+    vault: VaultOption = VAULT,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a key and show its secret, this once."""
+    if role not in ("analyst", "owner"):
+        raise SettingsError(f"role {role!r} is unknown; choose analyst or owner.")
+    kind: Literal["owner", "analyst"] = "owner" if role == "owner" else "analyst"
+    try:
+        allowed = None if targets is None else targets.read_text(encoding="utf-8").split()
+    except (OSError, UnicodeDecodeError):
+        raise SettingsError(f"targets file {targets} cannot be read; give one node a line.") from None
+    key, secret = _keys(vault).make(kind, analyst, days=days, cap=cap, targets=allowed, per_minute=per_minute)
+    if as_json:
+        emit({**key.to_dict(), "secret": secret})
+        return
+    say(f"Key {key.name} for {analyst} ({role}), valid until {key.ends}. It is shown this once:")
+    say(secret)
+
+
+@keys_app.command("list")
+def list_keys(vault: VaultOption = VAULT, as_json: JsonOption = False) -> None:
+    """Show every key, without its secret."""
+    for key in _keys(vault).all():
+        if as_json:
+            emit(key.to_dict())
+        else:
+            state = f"revoked {key.revoked}" if key.revoked else f"until {key.ends}"
+            say(f"{key.name}  {key.role:7}  {key.analyst}  {state}")
+
+
+@keys_app.command("revoke")
+def revoke(
+    name: Annotated[str, typer.Argument(help="The key's name, as `keys list` shows it.")], vault: VaultOption = VAULT
+) -> None:
+    """End a key now."""
+    _keys(vault).revoke(name)
+    say(f"Key {name} is revoked.")

@@ -1,0 +1,114 @@
+"""A small client of the service: the same words as the library, and retries that never pay twice."""
+
+import json
+import secrets
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Self, final
+
+import httpx
+
+from privcfs import errors
+from privcfs.errors import LedgerError, PrivcfsError
+from privcfs.public.interventions import Intervention
+from privcfs.public.release import Release
+
+RETRIES = 5
+PATIENCE = 0.2  # seconds before the first retry; doubled each time
+TRY_AGAIN = {502, 503, 504}
+ERRORS = {one.__name__: one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, PrivcfsError)}
+
+
+@final
+class Client:
+    """Asks one service with one key. A request that gets no answer is sent again under the same request id."""
+
+    def __init__(
+        self, url: str, key: str, *, seconds: float = 60, transport: httpx.BaseTransport | None = None
+    ) -> None:
+        headers = {"Authorization": f"Bearer {key}"}
+        self._http = httpx.Client(base_url=url, headers=headers, timeout=seconds, transport=transport)
+
+    def release(self, target: int | str, epsilon: str, *, request_id: str | None = None) -> Release:
+        """One private counterfactual."""
+        name = request_id or secrets.token_hex(16)
+        body = {"target": str(target), "epsilon": str(epsilon), "request_id": name}
+        return _release(self._ask("POST", "/v1/releases", body))
+
+    def release_all(
+        self, questions: Sequence[tuple[int | str, str]], *, request_id: str | None = None
+    ) -> list[Release]:
+        """Several (target, epsilon), paid together or not at all."""
+        name = request_id or secrets.token_hex(16)
+        asked = [
+            {"target": str(target), "epsilon": str(epsilon), "request_id": f"{name}/{number}"}
+            for number, (target, epsilon) in enumerate(questions)
+        ]
+        return [_release(one) for one in self._ask("POST", "/v1/releases/batch", {"questions": asked})]
+
+    def released(self, request_id: str) -> Release:
+        """A release of yours that is paid and finished."""
+        return _release(self._ask("GET", f"/v1/releases/{request_id}"))
+
+    def candidates(self, target: int | str, most: int = 20) -> dict[str, Any]:
+        """The public list; free."""
+        return self._fields("GET", f"/v1/candidates/{target}?most={most}")
+
+    def quote(self, epsilon: str) -> dict[str, Any]:
+        """What a release would cost, and whether it fits; free."""
+        return self._fields("GET", f"/v1/quote?epsilon={epsilon}")
+
+    def dry_run(self, target: int | str, epsilon: str) -> Intervention:
+        """What an answer might look like, drawn on the public snapshot; free."""
+        found = self._ask("POST", "/v1/dry-run", {"target": str(target), "epsilon": str(epsilon)})
+        return Intervention.from_dict(found["intervention"])
+
+    def budget(self) -> dict[str, Any]:
+        """What you have spent and what is left."""
+        return self._fields("GET", "/v1/budget")
+
+    def close(self) -> None:
+        """Ends the connection."""
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def _fields(self, method: str, path: str) -> dict[str, Any]:
+        found: dict[str, Any] = self._ask(method, path)
+        return found
+
+    def _ask(self, method: str, path: str, body: Any = None) -> Any:
+        """Every question is safe to repeat: paid ones carry a request id."""
+        for attempt in range(RETRIES + 1):
+            try:
+                answer = self._http.request(method, path, json=body)
+            except httpx.TransportError as error:
+                reason = f"the service cannot be reached ({type(error).__name__})"
+            else:
+                if answer.is_success:
+                    return answer.json()
+                if answer.status_code not in TRY_AGAIN:
+                    raise _error(answer)
+                reason = f"the service is busy ({answer.status_code})"
+            if attempt < RETRIES:
+                time.sleep(PATIENCE * 2**attempt)
+        name = f" with request id {body['request_id']}" if body and "request_id" in body else ""
+        raise LedgerError(f"{reason}; ask again{name}: it pays once.")
+
+
+def _release(fields: dict[str, Any]) -> Release:
+    return Release.from_json(json.dumps(fields))
+
+
+def _error(answer: httpx.Response) -> PrivcfsError:
+    """The error that the service names."""
+    try:
+        fields = answer.json()
+        return ERRORS.get(fields["error"], PrivcfsError)(str(fields["message"]))
+    except (ValueError, KeyError, TypeError):
+        return PrivcfsError(f"the service answered {answer.status_code}, not in its own words.")

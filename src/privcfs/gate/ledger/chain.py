@@ -1,0 +1,344 @@
+"""The account as a chain of rows, whatever database keeps them.
+
+Zone: gate
+Claim: as ledger.py, for every database that gives one writer at a time and durable commits.
+Why: check and insert happen inside one transaction of the only writer, so no two can pass the limit together; several
+    charges are one transaction, so all are paid or none; rows are only ever appended, each with a digest over the one
+    before; `verify` recomputes everything.
+Check: tests/contracts/test_ledgers.py::test_processes_that_race_and_die_never_pass_the_limit
+"""
+
+import hashlib
+import json
+import secrets
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Any, Protocol
+
+from privcfs.errors import LedgerCorrupt, LedgerRolledBack, LedgerTooNew, RequestConflict, SettingsError
+from privcfs.gate.accounting import Balance, Limit
+from privcfs.gate.contracts import contract_from
+from privcfs.gate.ledger.ledger import ENTRIES, Head, Ledger, Request
+from privcfs.public.epsilon import NANO, show
+
+VERSION = 2
+NO_DIGEST = "0" * 64
+PAGE = 1000  # rows of an export at a time
+OPENED, LIMITED, HELD, RELEASED = "OPENED", "LIMITED", "HELD", "RELEASED"
+COLUMNS = "position, kind, analyst, request_id, cost, total, analyst_total, body"
+TABLE = """
+CREATE TABLE entries (
+  position BIGINT PRIMARY KEY, kind TEXT NOT NULL, analyst TEXT NOT NULL, request_id TEXT NOT NULL,
+  cost BIGINT NOT NULL CHECK (cost >= 0), total BIGINT NOT NULL, analyst_total BIGINT NOT NULL,
+  body TEXT NOT NULL, digest TEXT NOT NULL);
+CREATE UNIQUE INDEX one_answer ON entries (analyst, request_id, kind) WHERE kind IN ('HELD', 'RELEASED');
+CREATE INDEX by_analyst ON entries (analyst, position);
+"""
+MIGRATIONS = {2: "CREATE INDEX limits ON entries (position) WHERE kind IN ('OPENED', 'LIMITED')"}
+
+
+class Rows(Protocol):
+    """What a query found."""
+
+    def fetchone(self) -> Sequence[Any] | None:
+        """The next row."""
+
+    def __iter__(self) -> Iterator[Any]:
+        """All rows."""
+
+
+class Connection(Protocol):
+    """An open transaction."""
+
+    def run(self, query: str, **values: Any) -> Rows:
+        """One statement; `:name` stands for a value."""
+
+
+class ChainedLedger(Ledger):
+    """Opens the account of one graph, or makes it where there is none and a limit is given."""
+
+    def _open(self, limit: Limit | None, graph_id: str | None, known: Head | None) -> None:
+        with self._making() as connection:
+            version = self._version(connection)
+            if version > VERSION:
+                raise LedgerTooNew(
+                    f"ledger has version {version}, this program reads {VERSION}; install a newer privcfs."
+                )
+            if version == 0:
+                self._create(connection, limit, graph_id)
+            elif version < VERSION:
+                for number in range(version + 1, VERSION + 1):
+                    connection.run(MIGRATIONS[number])
+                self._migrated(connection)
+        self.verify(known)
+        self._check_owner(limit, graph_id)
+
+    @abstractmethod
+    def _reading(self, when_locked: str = "try again") -> AbstractContextManager[Connection]:
+        """A transaction that sees one state of the account."""
+
+    @abstractmethod
+    def _writing(self, when_locked: str = "nothing was charged, try again") -> AbstractContextManager[Connection]:
+        """The only transaction that may append; durable when it ends."""
+
+    def _making(self) -> AbstractContextManager[Connection]:
+        """The only transaction that may make or change tables."""
+        return self._writing()
+
+    @abstractmethod
+    def _version(self, connection: Connection) -> int:
+        """Of the tables; 0 where there are none."""
+
+    @abstractmethod
+    def _schema(self, connection: Connection) -> None:
+        """Makes the tables, append-only, of the first version."""
+
+    @abstractmethod
+    def _migrated(self, connection: Connection) -> None:
+        """Writes down that the tables have the newest version."""
+
+    @property
+    def graph_id(self) -> str:
+        with self._reading() as connection:
+            return str(_opening(connection)["graph_id"])
+
+    @property
+    def limit(self) -> Limit:
+        with self._reading() as connection:
+            return _limit(connection)
+
+    def charge_all(self, requests: Sequence[Request]) -> list[str | None]:
+        with self._writing() as connection:
+            return [_charge(connection, request) for request in requests]
+
+    def finish(self, request: Request, release: str) -> str:
+        with self._writing(f"it is paid: ask again with request id {request.request_id}") as connection:
+            stored = _body(connection, RELEASED, request.analyst, request.request_id)
+            if stored is None:
+                _append(connection, RELEASED, request.analyst, request.request_id, 0, release)
+            return stored or release
+
+    def balance(self, analyst: str | None = None) -> Balance:
+        mine = "" if analyst is None else "AND e.analyst = :analyst"
+        query = f"""SELECT coalesce(sum(cost), 0), count(*), coalesce(sum(CASE WHEN EXISTS (
+            SELECT 1 FROM entries r WHERE r.kind = 'RELEASED' AND r.analyst = e.analyst
+            AND r.request_id = e.request_id) THEN 0 ELSE cost END), 0) FROM entries e WHERE kind = 'HELD' {mine}"""
+        with self._reading() as connection:
+            values = {} if analyst is None else {"analyst": analyst}
+            (found,) = connection.run(query, **values)
+            limit = _limit(connection)
+        spent, releases, held = (int(one) for one in found)
+        cap = limit.total if analyst is None else limit.per_analyst
+        return Balance(cap, Fraction(spent, NANO), Fraction(held, NANO), releases, limit.contract.unit)
+
+    def change_limit(self, limit: Limit) -> None:
+        if limit.contract != self.limit.contract:
+            raise SettingsError("a ledger keeps its contract: what was counted in one unit cannot go on in another.")
+        with self._writing() as connection:
+            _append(connection, LIMITED, "", "", 0, _canonical(_limit_fields(limit)))
+
+    def released(self, analyst: str, request_id: str) -> str | None:
+        with self._reading() as connection:
+            return _body(connection, RELEASED, analyst, request_id)
+
+    def adjacencies(self) -> set[str]:
+        with self._reading() as connection:
+            return {str(json.loads(body)["terms"]["adjacency"]) for (body,) in _held(connection)}
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """In pages: a slow reader keeps nobody waiting."""
+        names, last = [*COLUMNS.split(", "), "digest"], 0
+        query = f"SELECT {COLUMNS}, digest FROM entries WHERE position > :last ORDER BY position LIMIT {PAGE}"
+        while True:
+            with self._reading() as connection:
+                page = [dict(zip(names, row, strict=True)) for row in connection.run(query, last=last)]
+            yield from page
+            if len(page) < PAGE:
+                return
+            last = page[-1]["position"]
+
+    def head(self) -> Head:
+        with self._reading() as connection:
+            position, _, digest = _last(connection)
+            return Head(str(_opening(connection)["graph_id"]), position, digest)
+
+    def verify(self, known: Head | None = None) -> None:
+        with self._reading() as connection:
+            try:
+                digests = _replay(connection)
+                graph_id = str(_opening(connection)["graph_id"])
+            except (TypeError, ValueError, KeyError):
+                raise LedgerCorrupt("a ledger row was altered; restore the newest copy.") from None
+        if known is None:
+            return
+        if known.graph_id != graph_id:
+            raise LedgerRolledBack("ledger belongs to another graph than the known head; open the right ledger.")
+        if known.position > len(digests) or digests[known.position - 1] != known.digest:
+            raise LedgerRolledBack(
+                f"ledger lacks row {known.position} of the known head: it was rolled back or replaced. "
+                "Restore the newest copy; until then nothing is released."
+            )
+
+    def _create(self, connection: Connection, limit: Limit | None, graph_id: str | None) -> None:
+        if limit is None:
+            raise LedgerCorrupt("ledger is empty; restore it, or give a limit to begin a new one.")
+        self._schema(connection)
+        for statement in MIGRATIONS.values():
+            connection.run(statement)
+        self._migrated(connection)
+        opening = {"graph_id": graph_id or secrets.token_hex(16), **_limit_fields(limit)}
+        _append(connection, OPENED, "", "", 0, _canonical(opening))
+
+    def _check_owner(self, limit: Limit | None, graph_id: str | None) -> None:
+        if graph_id is not None and graph_id != self.graph_id:
+            raise SettingsError("graph_id differs from the ledger's; one private graph has one budget: use its ledger.")
+        if limit is not None and limit != self.limit:
+            raise SettingsError(
+                f"limit differs from the ledger's ({_show(self.limit)}); give that limit, or change the ledger's on "
+                "purpose: privcfs budget --set-limit or --set-analyst-limit."
+            )
+
+
+def _charge(connection: Connection, request: Request) -> str | None:
+    paid = _body(connection, HELD, request.analyst, request.request_id)
+    if paid is None:
+        _pay(connection, request)
+        return None
+    if json.loads(paid)["terms"] != _terms(request):
+        raise RequestConflict(
+            f"request id {request.request_id!r} was used before with other parameters; choose a new id."
+        )
+    stored = _body(connection, RELEASED, request.analyst, request.request_id)
+    if stored is None and request.price * NANO > _paid(connection, request):
+        raise RequestConflict(
+            f"request id {request.request_id!r} was paid when it cost less; choose a new id, the old is spent."
+        )
+    return stored
+
+
+def _pay(connection: Connection, request: Request) -> None:
+    _, total, _ = _last(connection)
+    spent = Fraction(total, NANO), Fraction(_analyst_total(connection, request.analyst), NANO)
+    limit = _limit(connection)
+    if request.analyst == ENTRIES:
+        limit = replace(limit, per_analyst=None)
+    elif request.cap is not None:
+        limit = replace(limit, per_analyst=min(request.cap, limit.per_analyst or limit.total, limit.total))
+    limit.check(request.price, *spent)
+    if request.delta:
+        limit.check_delta(request.delta, _deltas(connection))
+    day = datetime.now(UTC).date().isoformat()
+    counted = {"day": day, "unit": limit.contract.unit, "delta": show(request.delta)}
+    body = _canonical({"terms": _terms(request), **counted})
+    _append(connection, HELD, request.analyst, request.request_id, int(request.price * NANO), body)
+
+
+def _append(connection: Connection, kind: str, analyst: str, request_id: str, cost: int, body: str) -> None:
+    position, total, previous = _last(connection)
+    mine = _analyst_total(connection, analyst) + cost
+    row = (position + 1, kind, analyst, request_id, cost, total + cost, mine, body)
+    names = COLUMNS.split(", ")
+    marks = ", ".join(f":{name}" for name in names)
+    values = dict(zip(names, row, strict=True))
+    query = f"INSERT INTO entries ({COLUMNS}, digest) VALUES ({marks}, :digest)"
+    connection.run(query, **values, digest=_digest(previous, row))
+
+
+def _last(connection: Connection) -> tuple[int, int, str]:
+    row = connection.run("SELECT position, total, digest FROM entries ORDER BY position DESC LIMIT 1").fetchone()
+    return (0, 0, NO_DIGEST) if row is None else (int(row[0]), int(row[1]), str(row[2]))
+
+
+def _analyst_total(connection: Connection, analyst: str) -> int:
+    query = "SELECT analyst_total FROM entries WHERE analyst = :analyst ORDER BY position DESC LIMIT 1"
+    row = connection.run(query, analyst=analyst).fetchone()
+    return int(row[0]) if row else 0
+
+
+def _body(connection: Connection, kind: str, analyst: str, request_id: str) -> str | None:
+    query = f"SELECT body FROM entries WHERE kind = '{kind}' AND analyst = :analyst AND request_id = :request_id"
+    row = connection.run(query, analyst=analyst, request_id=request_id).fetchone()
+    return str(row[0]) if row else None
+
+
+def _paid(connection: Connection, request: Request) -> int:
+    """What was charged for a request, in the smallest unit."""
+    query = "SELECT cost FROM entries WHERE kind = 'HELD' AND analyst = :analyst AND request_id = :request_id"
+    (row,) = connection.run(query, analyst=request.analyst, request_id=request.request_id)
+    return int(row[0])
+
+
+def _held(connection: Connection) -> Rows:
+    return connection.run("SELECT body FROM entries WHERE kind = 'HELD'")
+
+
+def _deltas(connection: Connection) -> Fraction:
+    """The sum of all rows' deltas; rows of earlier versions have none."""
+    return sum((Fraction(json.loads(body).get("delta") or 0) for (body,) in _held(connection)), Fraction(0))
+
+
+def _opening(connection: Connection) -> dict[str, Any]:
+    (row,) = connection.run("SELECT body FROM entries WHERE position = 1")
+    opening: dict[str, Any] = json.loads(row[0])
+    return opening
+
+
+def _limit(connection: Connection) -> Limit:
+    query = "SELECT body FROM entries WHERE kind IN ('OPENED', 'LIMITED') ORDER BY position DESC LIMIT 1"
+    (row,) = connection.run(query)
+    fields = json.loads(row[0])
+    return Limit.of(fields["total"], fields["per_analyst"], contract_from(fields.get("contract", {})))
+
+
+def _limit_fields(limit: Limit) -> dict[str, Any]:
+    each = None if limit.per_analyst is None else show(limit.per_analyst)
+    return {"total": show(limit.total), "per_analyst": each, "contract": limit.contract.to_dict()}
+
+
+def _show(limit: Limit) -> str:
+    each = "" if limit.per_analyst is None else f", {show(limit.per_analyst)} per analyst"
+    return f"{limit.contract.unit} {show(limit.total)} in all{each}"
+
+
+def _terms(request: Request) -> dict[str, str | int]:
+    asked: dict[str, str | int] = {"question": request.question} if request.question else {}
+    if request.delta:
+        asked["delta"] = show(request.delta)
+    return asked | {
+        "target": request.target,
+        "epsilon": show(request.epsilon),
+        "context_digest": request.context_digest,
+        "mechanism": request.mechanism,
+        "adjacency": request.adjacency,
+    }
+
+
+def _replay(connection: Connection) -> list[str]:
+    """Every row's digest, after checking chain, positions and running sums."""
+    digests: list[str] = []
+    total, by_analyst = 0, {"": 0}
+    previous = NO_DIGEST
+    for *columns, digest in connection.run(f"SELECT {COLUMNS}, digest FROM entries ORDER BY position"):
+        position, kind, analyst, _, cost, *sums, _ = columns
+        total += cost
+        by_analyst[analyst] = by_analyst.get(analyst, 0) + cost
+        good = position == len(digests) + 1 and sums == [total, by_analyst[analyst]] and (kind == HELD or cost == 0)
+        if not good or digest != _digest(previous, tuple(columns)):
+            raise LedgerCorrupt(f"ledger row {position} was altered; restore the newest copy.")
+        digests.append(digest)
+        previous = digest
+    if not digests:
+        raise LedgerCorrupt("ledger has no rows; restore the newest copy.")
+    return digests
+
+
+def _digest(previous: str, row: tuple[Any, ...]) -> str:
+    return hashlib.sha256(f"{previous}\n{_canonical(row)}".encode()).hexdigest()
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))

@@ -1,0 +1,159 @@
+"""The ledger in a PostgreSQL database: for several service processes and machines.
+
+Zone: gate
+Claim: as ledger.py; a commit is on the server's disk before `charge` returns.
+Why: transactions are SERIALIZABLE, and a writer locks the table before it looks at it, so that it sees what the last
+    one wrote; a server that does not sync is refused; triggers refuse updates, deletions and truncation.
+Check: tests/contracts/test_ledgers.py::test_processes_that_race_and_die_never_pass_the_limit
+"""
+
+import os
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple, NoReturn, final
+
+import sqlalchemy
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+
+from privcfs.errors import (
+    LedgerCorrupt,
+    LedgerError,
+    LedgerLocked,
+    LedgerMissing,
+    LedgerReadOnly,
+    LedgerRolledBack,
+    SettingsError,
+)
+from privcfs.gate.accounting import Limit
+from privcfs.gate.ledger.chain import TABLE, VERSION, ChainedLedger, Connection
+from privcfs.gate.ledger.ledger import Head
+
+APPEND_ONLY = """
+CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN RAISE EXCEPTION 'the ledger is append-only'; END $$;
+CREATE TRIGGER no_change BEFORE UPDATE OR DELETE OR TRUNCATE ON entries FOR EACH STATEMENT EXECUTE FUNCTION refuse();
+CREATE TABLE ledger_version (version INTEGER NOT NULL);
+"""
+MAKING = 0x50434653  # the lock of whoever makes or migrates the tables
+BUSY = {"40001", "40P01", "55P03", "57014"}  # serialization, deadlock, lock and statement time-outs
+READ_ONLY = {"25006", "42501"}
+OPEN: "weakref.WeakSet[PostgresLedger]" = weakref.WeakSet()
+
+
+def _leave_connections_to_the_parent() -> None:
+    for ledger in OPEN:
+        ledger.engine.dispose(close=False)
+
+
+os.register_at_fork(after_in_child=_leave_connections_to_the_parent)
+
+
+class _Postgres(NamedTuple):
+    """A transaction of PostgreSQL."""
+
+    raw: sqlalchemy.Connection
+
+    def run(self, query: str, **values: Any) -> Any:
+        return self.raw.execute(sqlalchemy.text(query), values)
+
+
+@final
+class PostgresLedger(ChainedLedger):
+    """One database (or schema) for one graph; any number of processes and machines."""
+
+    def __init__(
+        self,
+        url: str,
+        limit: Limit | None = None,
+        *,
+        graph_id: str | None = None,
+        known: Head | None = None,
+        patience: float = 10,
+    ) -> None:
+        milliseconds = int(patience * 1000)
+        options = f"-c synchronous_commit=on -c lock_timeout={milliseconds} -c statement_timeout={4 * milliseconds}"
+        try:
+            address = sqlalchemy.make_url(url).set(drivername="postgresql+psycopg")
+            given = address.query.get("options", "")
+            self.engine = sqlalchemy.create_engine(
+                address.difference_update_query(["options"]),
+                isolation_level="SERIALIZABLE",
+                pool_pre_ping=True,
+                connect_args={"connect_timeout": max(int(patience), 2), "options": f"{given} {options}".strip()},
+            )
+        except (ArgumentError, ValueError):
+            raise SettingsError("ledger is not a PostgreSQL address; write postgresql://user@host/database.") from None
+        OPEN.add(self)
+        weakref.finalize(self, self.engine.dispose)
+        self._refuse_forgetful()
+        with self._reading() as connection:
+            there = self._version(connection) > 0
+        if known is not None and not there:
+            raise LedgerRolledBack("ledger is missing, but a head of it is known; restore the newest copy.")
+        if limit is None and not there:
+            raise LedgerMissing(
+                "ledger does not exist in this database; restore it, or give a limit to make a new one."
+            )
+        self._open(limit, graph_id, known)
+
+    def _refuse_forgetful(self) -> None:
+        """A server that does not sync could lose what was paid."""
+        with self._reading() as connection:
+            for setting in ("fsync", "full_page_writes"):
+                if connection.run(f"SHOW {setting}").fetchone()[0] != "on":  # type: ignore[index]
+                    raise SettingsError(f"the ledger's server has {setting} off; payments would not be durable.")
+
+    def _version(self, connection: Connection) -> int:
+        (row,) = connection.run("SELECT to_regclass('entries'), to_regclass('ledger_version')")
+        if row[0] is None and row[1] is None:
+            return 0
+        if row[1] is None:
+            raise LedgerCorrupt("ledger is a database of another program; name another one.")
+        ((version,),) = connection.run("SELECT max(version) FROM ledger_version")
+        return int(version)
+
+    def _schema(self, connection: Connection) -> None:
+        for statement in (TABLE + APPEND_ONLY.lstrip()).split(";\n"):
+            if statement.strip():
+                connection.run(statement)
+
+    def _migrated(self, connection: Connection) -> None:
+        connection.run("INSERT INTO ledger_version VALUES (:version)", version=VERSION)
+
+    @contextmanager
+    def _making(self) -> Iterator[Connection]:
+        try:
+            with self.engine.execution_options(isolation_level="READ COMMITTED").begin() as raw:
+                connection = _Postgres(raw)
+                connection.run("SELECT pg_advisory_xact_lock(:key)", key=MAKING)
+                yield connection
+        except SQLAlchemyError as error:
+            self._explain(error, "try again")
+
+    @contextmanager
+    def _reading(self, when_locked: str = "try again") -> Iterator[Connection]:
+        try:
+            with self.engine.begin() as raw:
+                yield _Postgres(raw)
+        except SQLAlchemyError as error:
+            self._explain(error, when_locked)
+
+    @contextmanager
+    def _writing(self, when_locked: str = "nothing was charged, try again") -> Iterator[Connection]:
+        with self._reading(when_locked) as connection:
+            # A lock takes no snapshot: the first query after it sees what the last writer wrote.
+            connection.run("LOCK TABLE entries IN EXCLUSIVE MODE")
+            yield connection
+
+    def _explain(self, error: SQLAlchemyError, when_locked: str) -> NoReturn:
+        state = getattr(getattr(error, "orig", None), "sqlstate", None)
+        if state in BUSY:
+            raise LedgerLocked(f"ledger is in use by another program; {when_locked}.") from None
+        if state in READ_ONLY:
+            raise LedgerReadOnly("ledger cannot be written; check the rights of its user.") from None
+        if isinstance(error, DBAPIError) and (
+            error.connection_invalidated or state is None or state[:2] in ("08", "57")
+        ):
+            raise LedgerError("ledger cannot be reached; ask again with the same request id: it pays once.") from None
+        raise LedgerCorrupt(f"ledger is damaged ({type(error).__name__}); restore the newest copy.") from None

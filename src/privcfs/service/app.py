@@ -1,0 +1,362 @@
+"""The HTTP interface. Every answer is a function of public data, keys, and paid releases."""
+
+import json
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from importlib import resources
+from threading import Lock
+from time import monotonic
+from typing import Annotated, Any, final
+
+from fastapi import Depends, FastAPI, Header, Path, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, StreamingResponse
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+
+from privcfs.errors import NoKey, NotAllowed, PrivcfsError, TooFast, UnknownNode
+from privcfs.gate.accounting import Balance
+from privcfs.gate.ledger.ledger import Ledger
+from privcfs.gate.vault import Vault
+from privcfs.public.epsilon import parse_epsilon, show
+from privcfs.public.release import Release
+from privcfs.service.keys import Key, Keys
+from privcfs.service.metrics import Metrics
+
+LARGEST_BODY = 1 << 16
+LONGEST_BATCH = 100
+MOST_DRAWN = 24  # public neighbours in a picture
+PAGES = (
+    ("/", "index.html", "text/html"),
+    ("/console.js", "console.js", "text/javascript"),
+    ("/console.css", "console.css", "text/css"),
+)
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+Text = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class Question(BaseModel):
+    """One release to pay for."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    target: Text
+    epsilon: Text
+    request_id: Annotated[str, Field(min_length=1, max_length=100)] | None = None
+
+
+class Batch(BaseModel):
+    """Several releases, paid together or not at all."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    questions: Annotated[list[Question], Field(min_length=1, max_length=LONGEST_BATCH)]
+
+
+class NewKey(BaseModel):
+    """What a new key may do."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    analyst: Text
+    days: Annotated[int, Field(ge=1, le=3650)] = 90
+    cap: Text | None = None
+    targets: Annotated[list[Text], Field(max_length=10_000)] | None = None
+    per_minute: Annotated[int, Field(ge=1, le=100_000)] | None = None
+
+
+@final
+class Pace:
+    """So many requests a minute for each key, in this process."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._left: dict[str, tuple[float, float]] = {}
+
+    def check(self, key: Key) -> None:
+        """Takes one, or refuses."""
+        if key.per_minute is None:
+            return
+        with self._lock:
+            now = monotonic()
+            left, since = self._left.get(key.name, (float(key.per_minute), now))
+            left = min(key.per_minute, left + (now - since) * key.per_minute / 60)
+            if left < 1:
+                raise TooFast(f"this key may ask {key.per_minute} times a minute; wait a little.")
+            self._left[key.name] = (left - 1, now)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What the endpoints work on."""
+
+    vault: Vault
+    ledger: Ledger
+    keys: Keys
+    metrics: Metrics
+    pace: Pace
+
+    def caller(self, authorization: str | None) -> Key:
+        """Whoever sent the key."""
+        scheme, _, secret = (authorization or "").partition(" ")
+        key = self.keys.check(secret.strip()) if scheme.lower() == "bearer" and len(secret) < 200 else None
+        if key is None:
+            raise NoKey("a valid key is needed: send the header Authorization: Bearer <key>.")
+        self.pace.check(key)
+        return key
+
+
+def make_app(vault: Vault, ledger: Ledger, keys: Keys) -> FastAPI:
+    """The service of one vault."""
+    service = Service(vault, ledger, keys, Metrics(), Pace())
+    app = FastAPI(title="privcfs", version="1", docs_url=None, redoc_url=None, openapi_url="/openapi.json")
+
+    def anyone(request: Request, authorization: Annotated[str | None, Header()] = None) -> Key:
+        request.state.key = service.caller(authorization)
+        return request.state.key  # type: ignore[no-any-return]
+
+    def owner(key: Annotated[Key, Depends(anyone)]) -> Key:
+        if key.role != "owner":
+            raise NotAllowed("this is for the owner's key.")
+        return key
+
+    anyone_ = Annotated[Key, Depends(anyone)]
+    owner_ = Annotated[Key, Depends(owner)]
+    target_ = Annotated[str, Path(min_length=1, max_length=200)]
+
+    @app.get("/v1/me", summary="What your key may do")
+    def who(key: anyone_) -> dict[str, Any]:
+        return key.to_dict()
+
+    @app.post("/v1/releases", summary="Pay for one private counterfactual")
+    def release(question: Question, key: anyone_, request: Request) -> dict[str, Any]:
+        _may_ask(service, key, question.target)
+        request.state.note = f"{question.target} at epsilon {question.epsilon}"
+        found = service.vault.release(
+            question.target, question.epsilon, analyst=key.analyst, request_id=question.request_id, cap=key.cap
+        )
+        service.metrics.released(1)
+        return found.to_dict()
+
+    @app.post("/v1/releases/batch", summary="Pay for several, all or none")
+    def batch(asked: Batch, key: anyone_, request: Request) -> list[dict[str, Any]]:
+        for question in asked.questions:
+            _may_ask(service, key, question.target)
+        request.state.note = f"{len(asked.questions)} questions"
+        plan = [(one.target, one.epsilon, one.request_id) for one in asked.questions]
+        found = service.vault.release_all(plan, analyst=key.analyst, cap=key.cap)
+        service.metrics.released(len(found))
+        return [one.to_dict() for one in found]
+
+    @app.get("/v1/releases/{request_id}", summary="The certificate of a release of yours")
+    def certificate(request_id: Annotated[str, Path(min_length=1, max_length=200)], key: anyone_) -> dict[str, Any]:
+        stored = service.ledger.released(key.analyst, request_id)
+        if stored is None:
+            raise UnknownNode("no finished release of yours has this request id.")
+        return Release.from_json(stored).to_dict()
+
+    @app.get("/v1/candidates/{target}", summary="The public list; free")
+    def candidates(target: target_, key: anyone_, most: Annotated[int, Query(ge=0, le=1000)] = 20) -> dict[str, Any]:
+        _may_ask(service, key, target)
+        found = service.vault.propose(target)
+        listed = [found[position].to_dict() for position in range(min(most, len(found)))]
+        named = {node for pair in found.deletions + found.additions for node in pair}
+        return {
+            "target": found.target,
+            "number": len(found),
+            "labels": _labels(service, named | {found.target}),
+            "deletable": [list(pair) for pair in found.deletions],
+            "addable": [list(pair) for pair in found.additions],
+            "maskable": list(found.features),
+            "first": listed,
+        }
+
+    @app.get("/v1/neighbourhood/{target}", summary="The public pairs around a node; free")
+    def neighbourhood(target: target_, key: anyone_) -> dict[str, Any]:
+        _may_ask(service, key, target)
+        node, snapshot = service.vault.context.node(target), service.vault.context.snapshot
+        near = [int(one) for one in snapshot.neighbours(node)][:MOST_DRAWN]
+        shown = {node, *near}
+        among = {
+            tuple(sorted((one, int(other)))) for one in shown for other in snapshot.neighbours(one) if other in shown
+        }
+        listed = service.vault.propose(target)
+        named = shown | {end for pair in listed.deletions + listed.additions for end in pair}
+        labels = _labels(service, named)
+        return {"target": node, "neighbours": near, "pairs": sorted(map(list, among)), "labels": labels}
+
+    @app.get("/v1/quote", summary="What a release would cost, and whether it fits; free")
+    def quote(epsilon: Annotated[str, Query(min_length=1, max_length=200)], key: anyone_) -> dict[str, Any]:
+        price, cost = parse_epsilon(epsilon), service.vault.cost(epsilon)
+        left = _left(service, key)
+        return {
+            "epsilon": show(price),
+            "cost": show(cost),
+            "unit": service.ledger.limit.contract.unit,
+            "left": None if left is None else show(left),
+            "fits": left is None or cost <= left,
+        }
+
+    @app.post("/v1/dry-run", summary="What an answer might look like, drawn on the public snapshot; free")
+    def dry_run(question: Question, key: anyone_) -> dict[str, Any]:
+        _may_ask(service, key, question.target)
+        drawn = service.vault.try_out(question.target, question.epsilon)
+        return {
+            "intervention": drawn.to_dict(),
+            "note": "drawn on the public snapshot; not a release, and not paid for",
+        }
+
+    @app.get("/v1/budget", summary="What you have spent and what is left; for the owner, of everyone")
+    def budget(key: anyone_) -> dict[str, Any]:
+        own = service.ledger.balance(key.analyst)
+        fields = {"yours": _balance(own), "left": None if (left := _left(service, key)) is None else show(left)}
+        if key.role == "owner":
+            limit = service.ledger.limit
+            fields["all"] = _balance(service.ledger.balance())
+            names = sorted({one.analyst for one in service.keys.all()})
+            fields["analysts"] = {name: _balance(service.ledger.balance(name)) for name in names}
+            fields["contract"] = limit.contract.to_dict()
+            fields["meaning"] = limit.contract.meaning(limit.total)
+        return fields
+
+    @app.get("/v1/ledger", summary="Every row, one JSON object a line; for the owner")
+    def rows(key: owner_) -> StreamingResponse:  # noqa: ARG001
+        def lines() -> Iterator[str]:
+            for row in service.ledger.rows():
+                yield json.dumps(row) + "\n"
+
+        return StreamingResponse(lines(), media_type="application/x-ndjson")
+
+    @app.get("/v1/ledger/head", summary="The ledger's newest row, to be kept elsewhere; for the owner")
+    def head(key: owner_) -> dict[str, Any]:  # noqa: ARG001
+        found: dict[str, Any] = json.loads(service.ledger.head().to_json())
+        return found
+
+    @app.get("/v1/keys", summary="Every key; for the owner")
+    def list_keys(key: owner_) -> list[dict[str, Any]]:  # noqa: ARG001
+        return [one.to_dict() for one in service.keys.all()]
+
+    @app.post("/v1/keys", summary="A new analyst's key, shown once; for the owner", status_code=201)
+    def make_key(asked: NewKey, key: owner_) -> dict[str, Any]:  # noqa: ARG001
+        made, secret = service.keys.make(
+            "analyst", asked.analyst, days=asked.days, cap=asked.cap, targets=asked.targets, per_minute=asked.per_minute
+        )
+        return {**made.to_dict(), "secret": secret}
+
+    @app.delete("/v1/keys/{name}", summary="Revoke a key; for the owner", status_code=204)
+    def revoke(name: Annotated[str, Path(min_length=1, max_length=16)], key: owner_) -> None:  # noqa: ARG001
+        service.keys.revoke(name)
+
+    @app.get("/v1/log", summary="Who asked what, newest first; for the owner")
+    def log(key: owner_, most: Annotated[int, Query(ge=1, le=10_000)] = 100) -> list[dict[str, Any]]:  # noqa: ARG001
+        return list(service.keys.history(most))
+
+    @app.get("/health", summary="Whether the service and its ledger answer")
+    def health() -> dict[str, str]:
+        service.ledger.head()
+        return {"status": "ok"}
+
+    @app.get("/metrics", summary="For Prometheus, with the owner's key")
+    def metrics(key: owner_) -> Response:  # noqa: ARG001
+        return Response(service.metrics.text(), media_type="text/plain; version=0.0.4")
+
+    _add_errors(app)
+    _add_console(app)
+    _add_watch(app, service)
+    return app
+
+
+def _add_errors(app: FastAPI) -> None:
+    @app.exception_handler(PrivcfsError)
+    def ours(_: Request, error: PrivcfsError) -> JSONResponse:
+        headers = {"WWW-Authenticate": "Bearer"} if isinstance(error, NoKey) else {}
+        return JSONResponse({"error": type(error).__name__, "message": str(error)}, error.status, headers)
+
+    @app.exception_handler(RequestValidationError)
+    def malformed(_: Request, error: RequestValidationError) -> JSONResponse:
+        where = ", ".join(".".join(str(part) for part in one["loc"]) + ": " + one["msg"] for one in error.errors()[:5])
+        return JSONResponse({"error": "InputError", "message": f"the request is not understood: {where}"}, 422)
+
+    @app.exception_handler(HTTPException)
+    def http(_: Request, error: HTTPException) -> JSONResponse:
+        return JSONResponse({"error": "HTTP", "message": str(error.detail)}, error.status_code, error.headers)
+
+    @app.exception_handler(Exception)
+    def unforeseen(_: Request, __: Exception) -> JSONResponse:
+        return JSONResponse({"error": "Unforeseen", "message": "the service failed; tell the owner."}, 500)
+
+
+def _add_console(app: FastAPI) -> None:
+    """Three files of this package; nothing is loaded from elsewhere."""
+    for path, name, kind in PAGES:
+        content = (resources.files("privcfs.service") / "console" / name).read_bytes()
+        app.add_api_route(path, _page(content, kind), include_in_schema=False, name=name)
+
+
+def _page(content: bytes, kind: str) -> Callable[[], Response]:
+    def page() -> Response:
+        return Response(content, media_type=kind)
+
+    return page
+
+
+def _add_watch(app: FastAPI, service: Service) -> None:
+    @app.middleware("http")
+    async def watch(request: Request, go: Callable[[Request], Awaitable[Response]]) -> Response:
+        length = request.headers.get("content-length", "0")
+        if (
+            not length.isdigit()
+            or int(length) > LARGEST_BODY
+            or "chunked" in request.headers.get("transfer-encoding", "")
+        ):
+            return JSONResponse({"error": "InputError", "message": "the request is too large."}, 413, HEADERS)
+        started = monotonic()
+        response = await go(request)
+        response.headers.update(HEADERS)
+        route = request.scope.get("route")
+        path = getattr(route, "path", "elsewhere")
+        service.metrics.answered(request.method, path, response.status_code, monotonic() - started)
+        if path.startswith("/v1"):
+            action = " ".join([request.method, path, getattr(request.state, "note", "")]).strip()
+            key = getattr(request.state, "key", None)
+            await run_in_threadpool(service.keys.log, key, action, response.status_code)
+        return response
+
+
+def _may_ask(service: Service, key: Key, target: str) -> None:
+    """By the public name of a node that exists."""
+    context = service.vault.context
+    key.may_ask_about(context.label(context.node(target)))
+
+
+def _left(service: Service, key: Key) -> Any:
+    """What this analyst may still spend: the least of all limits."""
+    whole, own = service.ledger.balance(), service.ledger.balance(key.analyst)
+    lefts = [whole.left, own.left, None if key.cap is None else max(key.cap - own.spent, 0)]
+    known = [one for one in lefts if one is not None]
+    return min(known) if known else None
+
+
+def _labels(service: Service, nodes: set[int]) -> dict[str, str]:
+    """Public names, where nodes have any."""
+    context = service.vault.context
+    return {} if context.node_ids is None else {str(node): context.label(node) for node in sorted(nodes)}
+
+
+def _balance(balance: Balance) -> dict[str, Any]:
+    limit, left = (None if one is None else show(one) for one in (balance.limit, balance.left))
+    return {
+        "unit": balance.unit,
+        "limit": limit,
+        "spent": show(balance.spent),
+        "left": left,
+        "answers": balance.releases,
+    }

@@ -1,0 +1,199 @@
+"""Who may do what: keys with a role, an end, a cap, targets and a pace; and what was done with them."""
+
+import hashlib
+import json
+import secrets
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from hmac import compare_digest
+from typing import Any, Literal, final
+
+import sqlalchemy as sql
+
+from privcfs.errors import InputError, NotAllowed, SettingsError
+from privcfs.public.epsilon import parse_decimal, show
+
+Role = Literal["owner", "analyst"]
+PREFIX = "privcfs"
+LONGEST_LIFE = 3650  # days
+TABLES = sql.MetaData()
+KEYS = sql.Table(
+    "service_keys",
+    TABLES,
+    sql.Column("name", sql.String(16), primary_key=True),
+    sql.Column("role", sql.String(16), nullable=False),
+    sql.Column("analyst", sql.String(200), nullable=False),
+    sql.Column("digest", sql.String(64), nullable=False),
+    sql.Column("made", sql.String(32), nullable=False),
+    sql.Column("ends", sql.String(32)),
+    sql.Column("revoked", sql.String(32)),
+    sql.Column("terms", sql.Text, nullable=False),
+)
+LOG = sql.Table(
+    "service_log",
+    TABLES,
+    sql.Column("position", sql.Integer, primary_key=True, autoincrement=True),
+    sql.Column("time", sql.String(32), nullable=False),
+    sql.Column("key", sql.String(16), nullable=False),
+    sql.Column("analyst", sql.String(200), nullable=False),
+    sql.Column("action", sql.String(200), nullable=False),
+    sql.Column("status", sql.Integer, nullable=False),
+)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What its bearer may do."""
+
+    name: str
+    role: Role
+    analyst: str
+    made: str
+    ends: str | None = None
+    revoked: str | None = None
+    cap: Fraction | None = None  # the most that the analyst may spend; the ledger's own limit where there is none
+    targets: frozenset[str] | None = None  # whom they may ask about; anyone, where there is none
+    per_minute: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As the owner sees it; the secret itself is nowhere."""
+        return {
+            "name": self.name,
+            "role": self.role,
+            "analyst": self.analyst,
+            "made": self.made,
+            "ends": self.ends,
+            "revoked": self.revoked,
+            "cap": None if self.cap is None else show(self.cap),
+            "targets": None if self.targets is None else sorted(self.targets),
+            "per_minute": self.per_minute,
+        }
+
+    def may_ask_about(self, target: str) -> None:
+        """Refuses a target that the owner has not allowed."""
+        if self.targets is not None and target not in self.targets:
+            raise NotAllowed("this key may not ask about that target; the owner says which ones.")
+
+
+@final
+class Keys:
+    """Keys at rest as digests of long random secrets, and a log of what was asked, by whom."""
+
+    def __init__(self, url: str) -> None:
+        try:
+            address = sql.make_url(url)
+            if address.drivername in ("postgresql", "postgres"):
+                address = address.set(drivername="postgresql+psycopg")
+            self._engine = sql.create_engine(address, pool_pre_ping=True)
+            if address.drivername == "sqlite":
+                sql.event.listen(self._engine, "connect", _write_ahead)
+            TABLES.create_all(self._engine)
+        except (sql.exc.SQLAlchemyError, ImportError):
+            raise SettingsError("service database cannot be opened; write sqlite:///service.db.") from None
+
+    def make(
+        self,
+        role: Role,
+        analyst: str,
+        *,
+        days: int = 90,
+        cap: str | None = None,
+        targets: Sequence[str] | None = None,
+        per_minute: int | None = None,
+    ) -> tuple[Key, str]:
+        """A new key and its secret, which is shown once and kept nowhere."""
+        if not 0 < len(analyst) <= 200 or not analyst.isprintable():
+            raise InputError("analyst must be printable text of 1 to 200 characters.")
+        if not 0 < days <= LONGEST_LIFE:
+            raise InputError(f"days must lie from 1 to {LONGEST_LIFE}.")
+        if per_minute is not None and per_minute < 1:
+            raise InputError("per_minute must be 1 or more.")
+        now, name = datetime.now(UTC), secrets.token_hex(6)
+        key = Key(
+            name=name,
+            role=role,
+            analyst=analyst,
+            made=_text(now),
+            ends=_text(now + timedelta(days=days)),
+            cap=None if cap is None else parse_decimal(cap, "cap"),
+            targets=None if targets is None else frozenset(targets),
+            per_minute=per_minute,
+        )
+        secret = f"{PREFIX}_{name}_{secrets.token_urlsafe(32)}"
+        terms = {field: key.to_dict()[field] for field in ("cap", "targets", "per_minute")}
+        row = {"name": name, "role": role, "analyst": analyst, "digest": _digest(secret)}
+        with self._engine.begin() as connection:
+            connection.execute(KEYS.insert().values(**row, made=key.made, ends=key.ends, terms=json.dumps(terms)))
+        return key, secret
+
+    def check(self, secret: str) -> Key | None:
+        """The key of a secret; none where it is unknown, revoked or past its end."""
+        parts = secret.split("_", 2)
+        name = parts[1] if len(parts) == 3 and parts[0] == PREFIX else ""
+        with self._engine.connect() as connection:
+            row = connection.execute(KEYS.select().where(KEYS.c.name == name[:16])).mappings().first()
+        expected = row["digest"] if row else "0" * 64
+        if not compare_digest(expected, _digest(secret)) or row is None:
+            return None
+        key = _key(row)
+        over = key.ends is not None and key.ends <= _text(datetime.now(UTC))
+        return None if key.revoked or over else key
+
+    def revoke(self, name: str) -> None:
+        """Ends a key now."""
+        change = KEYS.update().where(KEYS.c.name == name, KEYS.c.revoked.is_(None))
+        with self._engine.begin() as connection:
+            found = connection.execute(change.values(revoked=_text(datetime.now(UTC)))).rowcount
+        if not found:
+            raise InputError("no such key, or it is revoked already; list the keys.")
+
+    def all(self) -> list[Key]:
+        """Every key there ever was, oldest first."""
+        with self._engine.connect() as connection:
+            return [_key(row) for row in connection.execute(KEYS.select().order_by(KEYS.c.made)).mappings()]
+
+    def log(self, key: Key | None, action: str, status: int) -> None:
+        """Writes down who did what; public facts alone."""
+        who = {"key": "" if key is None else key.name, "analyst": "" if key is None else key.analyst}
+        with self._engine.begin() as connection:
+            row = {"time": _text(datetime.now(UTC)), **who, "action": action[:200], "status": status}
+            connection.execute(LOG.insert().values(**row))
+
+    def history(self, most: int = 1000) -> Iterator[dict[str, Any]]:
+        """The newest entries of the log first."""
+        with self._engine.connect() as connection:
+            for row in connection.execute(LOG.select().order_by(LOG.c.position.desc()).limit(most)).mappings():
+                yield dict(row)
+
+
+def _key(row: Any) -> Key:
+    terms = json.loads(row["terms"])
+    return Key(
+        name=row["name"],
+        role=row["role"],
+        analyst=row["analyst"],
+        made=row["made"],
+        ends=row["ends"],
+        revoked=row["revoked"],
+        cap=None if terms["cap"] is None else Fraction(terms["cap"]),
+        targets=None if terms["targets"] is None else frozenset(terms["targets"]),
+        per_minute=terms["per_minute"],
+    )
+
+
+def _write_ahead(connection: Any, _: Any) -> None:
+    """Many readers beside one writer; a log entry lost in a power cut costs nothing."""
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = NORMAL")
+
+
+def _digest(secret: str) -> str:
+    """Secrets are 256 random bits: nothing to guess, so one round suffices."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def _text(time: datetime) -> str:
+    return time.isoformat(timespec="seconds")

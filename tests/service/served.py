@@ -1,0 +1,51 @@
+"""A real server on loopback, for tests."""
+
+import socket
+import subprocess
+import sys
+import time
+from typing import Any
+
+import httpx
+
+from tests.shell import Shell
+
+
+class Served:
+    """A running service, and the secrets of its keys."""
+
+    def __init__(self, shell: Shell, *options: str) -> None:
+        self.shell = shell
+        self.owner = shell.ask("keys", "make", "the owner", "--role", "owner")["secret"]
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        command = [sys.executable, "-c", "from privcfs.cli import main; main()", "serve", "--port", str(self.port)]
+        self.process = subprocess.Popen(
+            [*command, *options], cwd=shell.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._wait()
+
+    def _wait(self) -> None:
+        end = time.monotonic() + 60
+        while time.monotonic() < end and self.process.poll() is None:
+            try:
+                httpx.get(f"{self.url}/health", timeout=5)
+            except httpx.TransportError:
+                time.sleep(0.1)
+            else:
+                return
+        raise AssertionError(self.stop())
+
+    def key(self, analyst: str, *options: str) -> str:
+        return str(self.shell.ask("keys", "make", analyst, *options)["secret"])
+
+    def ask(self, method: str, path: str, secret: str | None, body: Any = None) -> httpx.Response:
+        headers = {} if secret is None else {"Authorization": f"Bearer {secret}"}
+        return httpx.request(method, f"{self.url}{path}", headers=headers, json=body, timeout=30)
+
+    def stop(self) -> str:
+        self.process.terminate()
+        said, _ = self.process.communicate(timeout=30)
+        return said

@@ -1,0 +1,132 @@
+"""The web console in a real browser: Debian's chromium, driven by playwright."""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.service.served import Served
+from tests.shell import newcomer
+
+CHROMIUM = shutil.which("chromium")
+SCREENSHOTS = os.environ.get("PRIVCFS_SCREENSHOTS")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Debian's chromium: apt-get install chromium, as root")
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    service = Served(newcomer(tmp_path_factory.mktemp("console")))
+    yield service
+    assert "Traceback" not in service.stop()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture(params=[(1100, 800), (390, 844)], ids=["desk", "phone"])
+def page(browser: Any, served: Served, request: pytest.FixtureRequest) -> Iterator[Any]:
+    width, height = request.param
+    opened = browser.new_page(viewport={"width": width, "height": height})
+    heard: list[str] = []
+    opened.on("console", lambda one: heard.append(one.text) if one.type == "error" else None)
+    opened.on("pageerror", lambda error: heard.append(str(error)))
+    asked: list[str] = []
+    opened.on("request", lambda one: asked.append(one.url))
+    opened.goto(served.url)
+    opened.size = "desk" if width > 1000 else "phone"
+    yield opened
+    wide = opened.evaluate("document.documentElement.scrollWidth > window.innerWidth")
+    opened.close()
+    assert not wide, "nothing is wider than the screen"
+    assert [text for text in heard if "401" not in text and "403" not in text and "404" not in text] == []
+    assert all(url.startswith((served.url, "data:", "blob:")) for url in asked), "nothing is loaded from elsewhere"
+    assert not any("privcfs_" in url for url in asked), "no key in a URL"
+
+
+def picture(page: Any, name: str) -> None:
+    if SCREENSHOTS:
+        page.wait_for_timeout(300)
+        page.screenshot(path=str(Path(SCREENSHOTS) / f"console-{name}-{page.size}.png"), full_page=True)
+
+
+def sign_in(page: Any, secret: str) -> None:
+    page.get_by_label("Your key").fill(secret)
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("tab", name="Ask").wait_for()
+
+
+def test_an_analyst_sees_the_cost_before_paying_and_the_answer_after(page: Any, served: Served) -> None:
+    sign_in(page, served.key(f"ann {page.size}"))
+    page.get_by_label("Node").fill("person-3")
+    page.get_by_text("candidates, the same whatever").wait_for()
+    page.get_by_role("button", name="Pay 1 and ask").wait_for()
+    assert page.locator("#before").inner_text().split("\n")[1] == "epsilon 1"
+    page.get_by_role("button", name="Try it on public data").click()
+    page.get_by_text("public data only, not paid").wait_for()
+    page.get_by_role("button", name="Pay 1 and ask").click()
+    page.get_by_role("heading", name="Answer", exact=True).wait_for()
+    assert page.locator("#picture svg circle").count() > 1
+    with page.expect_download() as waiting:
+        page.get_by_role("link", name="Download the certificate").click()
+    certificate = json.loads(Path(waiting.value.path()).read_text())
+    assert certificate["target"] == 3
+    (served.shell.folder / "release.json").write_text(json.dumps(certificate))
+    assert served.shell.ask("verify", "release.json")["valid"]
+    picture(page, "ask")
+    page.get_by_role("tab", name="Budget").click()
+    page.get_by_text("You: epsilon 1 of 4 spent").wait_for()
+    picture(page, "analyst-budget")
+
+
+def test_the_owner_sees_everyone_and_makes_and_revokes_keys(page: Any, served: Served) -> None:
+    sign_in(page, served.owner)
+    page.get_by_role("tab", name="Budget").click()
+    page.get_by_text("Everyone: epsilon").wait_for()
+    picture(page, "budget")
+    page.get_by_role("tab", name="Keys").click()
+    who = f"bob {page.size}"
+    page.get_by_label("Analyst").fill(who)
+    page.get_by_role("button", name="Make a key").click()
+    secret = page.get_by_text("shown this once").inner_text().split()[-1]
+    assert served.ask("GET", "/v1/me", secret).json()["analyst"] == who
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name=f"Revoke key {secret.split('_')[1]} of {who}").click()
+    page.get_by_role("cell", name="revoked").last.wait_for()
+    assert served.ask("GET", "/v1/me", secret).status_code == 401
+    picture(page, "keys")
+    page.get_by_role("tab", name="Ledger").click()
+    page.get_by_role("cell", name="OPENED").wait_for()
+    picture(page, "ledger")
+    page.get_by_role("tab", name="Log").click()
+    page.get_by_role("cell", name="POST /v1/keys").first.wait_for()
+
+
+def test_a_wrong_key_and_a_wrong_node_are_explained(page: Any, served: Served) -> None:
+    page.get_by_label("Your key").fill("privcfs_wrong_key")
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_text("a valid key is needed").wait_for()
+    sign_in(page, served.key(f"carl {page.size}"))
+    page.get_by_label("Node").fill("nobody")
+    page.get_by_text("is not a node").wait_for()
+    assert page.get_by_role("button", name="Pay").is_disabled()
+
+
+def test_the_keyboard_is_enough(page: Any, served: Served) -> None:
+    page.get_by_label("Your key").focus()
+    page.keyboard.type(served.key(f"dora {page.size}"))
+    page.keyboard.press("Enter")
+    page.get_by_role("tab", name="Ask").focus()
+    page.keyboard.press("ArrowRight")
+    page.get_by_role("heading", name="What a price means").wait_for()
+    assert page.evaluate("document.activeElement.id") == "tab-budget"

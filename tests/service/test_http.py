@@ -1,0 +1,231 @@
+"""A real server on loopback, asked by owner and analysts."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from privcfs.client import Client
+from privcfs.errors import BudgetExhausted, LedgerError, UnknownNode
+from tests.service.served import Served
+from tests.shell import newcomer
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    service = Served(newcomer(tmp_path_factory.mktemp("served")))
+    yield service
+    said = service.stop()
+    assert "Traceback" not in said
+    assert "privcfs_" not in said, "no secret in the log"
+
+
+@pytest.fixture(scope="module")
+def ann(served: Served) -> str:
+    return served.key("ann", "--cap", "3")
+
+
+def test_a_release_is_paid_once_and_can_be_fetched_again(served: Served, ann: str) -> None:
+    question = {"target": "person-3", "epsilon": "1", "request_id": "first"}
+    found = served.ask("POST", "/v1/releases", ann, question)
+    assert found.status_code == 200, found.text
+    assert found.json()["target"] == 3
+    assert served.ask("POST", "/v1/releases", ann, question).json() == found.json()
+    assert served.ask("GET", "/v1/releases/first", ann).json() == found.json()
+    assert served.ask("GET", "/v1/releases/other", ann).status_code == 404
+    assert served.ask("GET", "/v1/budget", ann).json()["yours"]["spent"] == "1"
+    conflict = served.ask("POST", "/v1/releases", ann, {**question, "epsilon": "0.5"})
+    assert (conflict.status_code, conflict.json()["error"]) == (409, "RequestConflict")
+    (served.shell.folder / "release.json").write_text(found.text)
+    assert served.shell.ask("verify", "release.json")["valid"]
+
+
+def test_a_batch_is_paid_as_a_whole_or_not_at_all(served: Served) -> None:
+    bob = served.key("bob", "--cap", "2")
+    asked = [{"target": f"person-{number}", "epsilon": "1"} for number in range(3)]
+    refused = served.ask("POST", "/v1/releases/batch", bob, {"questions": asked})
+    assert (refused.status_code, refused.json()["error"]) == (429, "BudgetExhausted")
+    assert served.ask("GET", "/v1/budget", bob).json()["yours"]["spent"] == "0"
+    found = served.ask("POST", "/v1/releases/batch", bob, {"questions": asked[:2]})
+    assert [one["target"] for one in found.json()] == [0, 1]
+    assert served.ask("GET", "/v1/quote?epsilon=0.5", bob).json() == {
+        "epsilon": "0.5",
+        "cost": "0.5",
+        "unit": "epsilon",
+        "left": "0",
+        "fits": False,
+    }
+
+
+def test_what_is_public_costs_nothing(served: Served) -> None:
+    carl = served.key("carl")
+    listed = served.ask("GET", "/v1/candidates/person-3", carl).json()
+    assert listed["number"] > len(listed["first"]) == 20
+    tried = served.ask("POST", "/v1/dry-run", carl, {"target": "person-3", "epsilon": "2"}).json()
+    assert "not a release" in tried["note"]
+    assert served.ask("GET", "/v1/budget", carl).json() == {
+        "yours": {"unit": "epsilon", "limit": "4", "spent": "0", "left": "4", "answers": 0},
+        "left": "4",
+    }
+
+
+OWNERS = [("GET", "/v1/ledger"), ("GET", "/v1/ledger/head"), ("GET", "/v1/keys"), ("POST", "/v1/keys")]
+OWNERS += [("DELETE", "/v1/keys/none"), ("GET", "/v1/log"), ("GET", "/metrics")]
+ANYONES = [("POST", "/v1/releases"), ("POST", "/v1/releases/batch"), ("GET", "/v1/releases/x")]
+ANYONES += [("GET", "/v1/candidates/person-1"), ("GET", "/v1/quote?epsilon=1"), ("POST", "/v1/dry-run")]
+ANYONES += [("GET", "/v1/budget")]
+
+
+@pytest.mark.parametrize(("method", "path"), OWNERS + ANYONES, ids=str)
+def test_every_endpoint_needs_the_right_key(served: Served, method: str, path: str) -> None:
+    if not hasattr(served, "ended"):
+        served.ended = served.key("dora", "--days", "1")  # type: ignore[attr-defined]
+        served.analyst = served.key("emil")  # type: ignore[attr-defined]
+        name = served.ended.split("_")[1]  # type: ignore[attr-defined]
+        served.shell.run("keys", "revoke", name)
+    body = {"target": "person-1", "epsilon": "1"} if method == "POST" else None
+    wrong = served.owner[:-1] + ("a" if served.owner[-1] != "a" else "b")
+    for secret in (None, "nonsense", "privcfs_x_y", wrong, served.ended):  # type: ignore[attr-defined]
+        refused = served.ask(method, path, secret, body)
+        assert (refused.status_code, refused.json()["error"]) == (401, "NoKey")
+        assert refused.headers["www-authenticate"] == "Bearer"
+    if (method, path) in OWNERS:
+        refused = served.ask(method, path, served.analyst, body)  # type: ignore[attr-defined]
+        assert (refused.status_code, refused.json()["error"]) == (403, "NotAllowed")
+
+
+def test_keys_are_made_listed_and_revoked_over_http_and_kept_as_digests(served: Served) -> None:
+    made = served.ask("POST", "/v1/keys", served.owner, {"analyst": "fay", "targets": ["person-1"], "per_minute": 3})
+    assert made.status_code == 201
+    secret = made.json()["secret"]
+    files = [path.read_bytes() for path in served.shell.folder.glob("service.db*")]
+    assert files
+    assert not any(secret.encode() in content for content in files)
+    refused = served.ask("GET", "/v1/candidates/person-2", secret)
+    assert (refused.status_code, refused.json()["error"]) == (403, "NotAllowed")
+    assert served.ask("GET", "/v1/candidates/person-1", secret).status_code == 200
+    assert served.ask("GET", "/v1/candidates/1", secret).status_code == 404, "names are names"
+    assert served.ask("GET", "/v1/budget", secret).json()["error"] == "TooFast"
+    assert served.ask("DELETE", f"/v1/keys/{made.json()['name']}", served.owner).status_code == 204
+    assert served.ask("GET", "/v1/budget", secret).status_code == 401
+    listed = {one["name"]: one for one in served.ask("GET", "/v1/keys", served.owner).json()}
+    assert listed[made.json()["name"]]["revoked"]
+    assert "secret" not in json.dumps(list(listed.values()))
+
+
+def test_the_owner_sees_ledger_budget_and_metrics(served: Served, ann: str) -> None:
+    served.ask("POST", "/v1/releases", ann, {"target": "person-5", "epsilon": "0.5", "request_id": "for the owner"})
+    rows = [json.loads(line) for line in served.ask("GET", "/v1/ledger", served.owner).text.splitlines()]
+    head = served.ask("GET", "/v1/ledger/head", served.owner).json()
+    assert rows[0]["kind"] == "OPENED"
+    assert head["digest"] == rows[-1]["digest"]
+    budget = served.ask("GET", "/v1/budget", served.owner).json()
+    assert budget["all"]["limit"] == "10"
+    assert "pure 10-differential privacy" in budget["meaning"]
+    text = served.ask("GET", "/metrics", served.owner).text
+    assert 'privcfs_requests_total{method="POST",path="/v1/releases",status="200"}' in text
+    assert "person" not in text
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"target": "nobody", "epsilon": "1"}, 404),
+        ({"target": "person-1", "epsilon": "-1"}, 422),
+        ({"target": "person-1", "epsilon": "nan"}, 422),
+        ({"target": "person-1"}, 422),
+        ({"target": "person-1", "epsilon": "1", "more": 1}, 422),
+        ({"target": ["person-1"], "epsilon": "1"}, 422),
+        ("text", 422),
+    ],
+    ids=str,
+)
+def test_wrong_questions_are_refused_in_words(served: Served, ann: str, body: Any, status: int) -> None:
+    refused = served.ask("POST", "/v1/releases", ann, body)
+    assert refused.status_code == status, refused.text
+    assert set(refused.json()) == {"error", "message"}
+
+
+def test_large_and_unknown_requests_are_refused(served: Served, ann: str) -> None:
+    large = served.ask("POST", "/v1/releases", ann, {"target": "x" * 100_000, "epsilon": "1"})
+    assert large.status_code == 413
+    assert served.ask("GET", "/nowhere", ann).status_code == 404
+    assert served.ask("PUT", "/v1/releases", ann).status_code == 405
+    assert large.headers["content-security-policy"].startswith("default-src 'none'")
+
+
+class Unsteady(httpx.BaseTransport):
+    """Loses the answer of every other request, after the service has worked for it."""
+
+    def __init__(self) -> None:
+        self.real, self.lost = httpx.HTTPTransport(), 0
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        answer = self.real.handle_request(request)
+        if self.lost % 2 == 0:
+            self.lost += 1
+            answer.close()
+            raise httpx.ReadError("lost")
+        self.lost += 1
+        return answer
+
+    def close(self) -> None:
+        self.real.close()
+
+
+def test_a_client_that_loses_answers_pays_once(served: Served) -> None:
+    with Client(served.url, served.key("gil"), transport=Unsteady()) as client:
+        one = client.release("person-2", "1")
+        assert client.budget()["yours"]["spent"] == "1"
+        assert client.released(one.request_id) == one
+        assert len(client.release_all([("person-2", "0.5"), ("person-4", "0.5")])) == 2
+        assert client.budget()["yours"]["spent"] == "2"
+        assert client.candidates("person-2")["number"] > 1
+        assert client.dry_run("person-2", "1").size <= 2
+        assert client.quote("1")["fits"]
+        with pytest.raises(BudgetExhausted, match="does not fit"):
+            client.release("person-2", "3")
+        with pytest.raises(UnknownNode, match="is not a node"):
+            client.release("nobody", "1")
+
+
+def test_a_client_says_how_to_ask_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("privcfs.client.PATIENCE", 0.001)
+    with (
+        Client("http://127.0.0.1:9", "key") as client,
+        pytest.raises(LedgerError, match="request id mine: it pays once"),
+    ):
+        client.release(1, "1", request_id="mine")
+
+
+def test_two_processes_serve_one_budget_in_postgresql(tmp_path: Path, postgres_url: str) -> None:
+    shell = newcomer(tmp_path)
+    settings = (tmp_path / "vault.toml").read_text()
+    (tmp_path / "vault.toml").write_text(settings.replace("sqlite:///budget.db", postgres_url))
+    service = Served(shell, "--workers", "2")
+    try:
+        keys = [service.key(f"analyst {number}") for number in range(4)]
+        question = {"target": "person-3", "epsilon": "1"}
+        with ThreadPoolExecutor(8) as pool:
+            asked = [pool.submit(service.ask, "POST", "/v1/releases", key, question) for key in keys * 5]
+            statuses = Counter(one.result().status_code for one in asked)
+        assert statuses == {200: 10, 429: 10}
+        budget = service.ask("GET", "/v1/budget", service.owner).json()
+        assert budget["all"]["spent"] == "10"
+        assert (
+            len(
+                {
+                    row["digest"]
+                    for row in map(json.loads, service.ask("GET", "/v1/ledger", service.owner).text.splitlines())
+                }
+            )
+            == 21
+        )
+    finally:
+        said = service.stop()
+    assert "Traceback" not in said

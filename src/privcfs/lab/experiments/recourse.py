@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from privcfs.embedded import NAMES
 from privcfs.gate.guidance import Rehearsal
-from privcfs.gate.mechanisms.permute_and_flip import PermuteAndFlip
 from privcfs.gate.mechanisms.rank_profile import MatchedProfile, SubsetSelection
 from privcfs.gate.method import GUIDED, Method
 from privcfs.lab.experiments.cells import seeds_of
@@ -145,10 +144,6 @@ LEVERS: Mapping[str, Method] = {
     "no base measure, matched profile": Method(SmallSets(), mechanism=MatchedProfile()),
     "no base measure, exponential mechanism": Method(SmallSets()),
     "the paper's list and draw": Method(),
-    "the paper's list, permute-and-flip": Method(mechanism=PermuteAndFlip()),
-    "the paper's list, subset selection": Method(mechanism=SubsetSelection()),
-    "the paper's list, matched profile": Method(mechanism=MatchedProfile()),
-    "the paper's list, rehearsed": Method(guide=Rehearsal()),
 }
 
 
@@ -171,8 +166,7 @@ def levers(study: Study) -> Page:
         rows.append([*row, *(float(records["size"][:, GRID.index(price)].mean()) for price in ("1", "4"))])
     about = (
         f"Seed 0, at most two elements (the paper's own list: five). {ABOUT}Each row leaves "
-        "one lever out. The base measure carries the low prices, subset selection the high ones, additions carry both. "
-        "The last rows compare mechanisms on the paper's list, which only the last one has rehearsed."
+        "one lever out. The base measure carries the low prices, subset selection the high ones, additions carry both."
     )
     brief = ("data", "population", "method", "row zero", "@0.1", "@1", "@4", "ceiling")
     return Page("What each lever is worth", about, columns, rows, brief=brief)

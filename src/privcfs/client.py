@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self, final
+from urllib.parse import quote
 
 import httpx
 
@@ -49,15 +50,15 @@ class Client:
 
     def released(self, request_id: str) -> Release:
         """A release of yours that is paid and finished."""
-        return _release(self._ask("GET", f"/v1/releases/{request_id}"))
+        return _release(self._ask("GET", f"/v1/releases/{quote(request_id)}"))
 
     def candidates(self, target: int | str, most: int = 20) -> dict[str, Any]:
         """The public list; free."""
-        return self._fields("GET", f"/v1/candidates/{target}?most={most}")
+        return self._fields("GET", f"/v1/candidates/{quote(str(target))}?most={most}")
 
     def quote(self, epsilon: str) -> dict[str, Any]:
         """What a release would cost, and whether it fits; free."""
-        return self._fields("GET", f"/v1/quote?epsilon={epsilon}")
+        return self._fields("GET", f"/v1/quote?epsilon={quote(str(epsilon))}")
 
     def dry_run(self, target: int | str, epsilon: str) -> Intervention:
         """What an answer might look like, drawn on the public snapshot; free."""

@@ -3,6 +3,7 @@
 PrivcfsError
 ├── InputError             the analyst's public input is wrong; nothing was charged
 │   ├── UnknownNode
+│   ├── UnknownRequest
 │   └── BadEpsilon
 ├── OwnerError             the owner's files or settings are wrong; raised while loading, before serving
 │   ├── GraphError             the private edges
@@ -41,6 +42,10 @@ class InputError(PrivcfsError):
 
 
 class UnknownNode(InputError):
+    status = 404
+
+
+class UnknownRequest(InputError):
     status = 404
 
 

@@ -78,7 +78,15 @@ OWNERS = [("GET", "/v1/ledger"), ("GET", "/v1/ledger/head"), ("GET", "/v1/keys")
 OWNERS += [("DELETE", "/v1/keys/none"), ("GET", "/v1/log"), ("GET", "/metrics")]
 ANYONES = [("POST", "/v1/releases"), ("POST", "/v1/releases/batch"), ("GET", "/v1/releases/x")]
 ANYONES += [("GET", "/v1/candidates/person-1"), ("GET", "/v1/quote?epsilon=1"), ("POST", "/v1/dry-run")]
-ANYONES += [("GET", "/v1/budget")]
+ANYONES += [("GET", "/v1/budget"), ("GET", "/v1/me"), ("GET", "/v1/neighbourhood/person-1")]
+
+
+def test_no_endpoint_escapes_the_trial_of_keys(served: Served) -> None:
+    described = httpx.get(f"{served.url}/openapi.json", timeout=30).json()["paths"]
+    every = {(method.upper(), path) for path, methods in described.items() for method in methods}
+    for path in {path for _, path in every}:
+        assert path.startswith("/v1/") or path in ("/health", "/metrics")
+    assert len(every - {("GET", "/health")}) == len(OWNERS + ANYONES)
 
 
 @pytest.mark.parametrize(("method", "path"), OWNERS + ANYONES, ids=str)
@@ -183,7 +191,8 @@ def test_a_client_that_loses_answers_pays_once(served: Served) -> None:
         one = client.release("person-2", "1")
         assert client.budget()["yours"]["spent"] == "1"
         assert client.released(one.request_id) == one
-        assert len(client.release_all([("person-2", "0.5"), ("person-4", "0.5")])) == 2
+        two = client.release_all([("person-2", "0.5"), ("person-4", "0.5")])
+        assert [client.released(one.request_id) for one in two] == two
         assert client.budget()["yours"]["spent"] == "2"
         assert client.candidates("person-2")["number"] > 1
         assert client.dry_run("person-2", "1").size <= 2

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from privcfs.cli.commands import VAULT, JsonOption, VaultOption
 from privcfs.cli.output import emit, say
 from privcfs.cli.settings import load_settings
 from privcfs.errors import MissingDependency, SettingsError
@@ -15,10 +16,7 @@ if TYPE_CHECKING:
 
     from privcfs.service.keys import Keys
 
-VAULT = Path("vault.toml")
 VARIABLE = "PRIVCFS_VAULT"
-VaultOption = Annotated[Path, typer.Option("--vault", help="The owner's vault file.", show_default=True)]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of words.")]
 keys_app = typer.Typer(help="Make, list and revoke the keys of the service.", no_args_is_help=True)
 
 

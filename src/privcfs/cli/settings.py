@@ -3,7 +3,6 @@
 import secrets
 import tomllib
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, final
 
@@ -16,9 +15,8 @@ from privcfs.gate.ledger import POSTGRES, SQLITE, open_ledger
 from privcfs.gate.ledger.ledger import Head, Ledger
 from privcfs.gate.mechanisms import MECHANISMS
 from privcfs.gate.mechanisms.mechanism import Mechanism
-from privcfs.gate.mechanisms.rank_profile import SubsetSelection
 from privcfs.gate.method import Method
-from privcfs.gate.vault import Vault
+from privcfs.gate.vault import DEAREST, Vault
 from privcfs.private.graph import PrivateGraph
 from privcfs.private.secrets import Secrets
 from privcfs.private.utilities import EXPLAINERS, UTILITIES
@@ -216,7 +214,7 @@ class Settings:
     def dearest_mechanism(self) -> Mechanism:
         """What a release costs at most: under a guide, the dearest of the mechanisms that it may prepare."""
         mechanism: Mechanism | None = self._choice("mechanism", {REHEARSED: None} | dict(MECHANISMS), REHEARSED)
-        return mechanism or SubsetSelection(Fraction(1, 2))
+        return mechanism or DEAREST
 
     def _actionable(self, context: PublicContext) -> tuple[Actionability, int | None, Costs]:
         """What an answer may name, which class it should reach, and what its elements cost."""

@@ -48,6 +48,7 @@ from privcfs.public.release import Guarantee, Release, adjacency_of
 from privcfs.public.verdict import Selection, Verdict
 
 OWNER = "owner"
+DEAREST = SubsetSelection(Fraction(1, 2))  # of all that a guide may prepare
 MOST_LEVELS = 20_000
 EVALUATION_SHARE = 0.8  # of a public answering time
 SILENCE = RLock()  # the filter of warnings belongs to the whole process; a fork waits, or its child would wait forever
@@ -358,7 +359,7 @@ class Vault:
 
 def dearest(method: Method) -> Mechanism:
     """What counts most of what a method may draw with: a guide may prepare any subset selection."""
-    return method.mechanism if method.guide is None else SubsetSelection(Fraction(1, 2))
+    return method.mechanism if method.guide is None else DEAREST
 
 
 def public_digest(context: PublicContext, method: Method) -> str:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from importlib import resources
 from threading import Lock
 from time import monotonic
@@ -15,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
-from privcfs.errors import NoKey, NotAllowed, PrivcfsError, TooFast, UnknownNode
+from privcfs.errors import NoKey, NotAllowed, PrivcfsError, TooFast, UnknownRequest
 from privcfs.gate.accounting import Balance
 from privcfs.gate.ledger.ledger import Ledger
 from privcfs.gate.vault import Vault
@@ -128,16 +129,16 @@ def make_app(vault: Vault, ledger: Ledger, keys: Keys) -> FastAPI:
             raise NotAllowed("this is for the owner's key.")
         return key
 
-    anyone_ = Annotated[Key, Depends(anyone)]
-    owner_ = Annotated[Key, Depends(owner)]
-    target_ = Annotated[str, Path(min_length=1, max_length=200)]
+    Caller = Annotated[Key, Depends(anyone)]
+    OwnerOnly = Annotated[Key, Depends(owner)]
+    Node = Annotated[str, Path(min_length=1, max_length=200)]
 
     @app.get("/v1/me", summary="What your key may do")
-    def who(key: anyone_) -> dict[str, Any]:
+    def who(key: Caller) -> dict[str, Any]:
         return key.to_dict()
 
     @app.post("/v1/releases", summary="Pay for one private counterfactual")
-    def release(question: Question, key: anyone_, request: Request) -> dict[str, Any]:
+    def release(question: Question, key: Caller, request: Request) -> dict[str, Any]:
         _may_ask(service, key, question.target)
         request.state.note = f"{question.target} at epsilon {question.epsilon}"
         found = service.vault.release(
@@ -147,7 +148,7 @@ def make_app(vault: Vault, ledger: Ledger, keys: Keys) -> FastAPI:
         return found.to_dict()
 
     @app.post("/v1/releases/batch", summary="Pay for several, all or none")
-    def batch(asked: Batch, key: anyone_, request: Request) -> list[dict[str, Any]]:
+    def batch(asked: Batch, key: Caller, request: Request) -> list[dict[str, Any]]:
         for question in asked.questions:
             _may_ask(service, key, question.target)
         request.state.note = f"{len(asked.questions)} questions"
@@ -156,15 +157,15 @@ def make_app(vault: Vault, ledger: Ledger, keys: Keys) -> FastAPI:
         service.metrics.released(len(found))
         return [one.to_dict() for one in found]
 
-    @app.get("/v1/releases/{request_id}", summary="The certificate of a release of yours")
-    def certificate(request_id: Annotated[str, Path(min_length=1, max_length=200)], key: anyone_) -> dict[str, Any]:
+    @app.get("/v1/releases/{request_id:path}", summary="The certificate of a release of yours")
+    def certificate(request_id: Annotated[str, Path(min_length=1, max_length=200)], key: Caller) -> dict[str, Any]:
         stored = service.ledger.released(key.analyst, request_id)
         if stored is None:
-            raise UnknownNode("no finished release of yours has this request id.")
+            raise UnknownRequest("no finished release of yours has this request id.")
         return Release.from_json(stored).to_dict()
 
-    @app.get("/v1/candidates/{target}", summary="The public list; free")
-    def candidates(target: target_, key: anyone_, most: Annotated[int, Query(ge=0, le=1000)] = 20) -> dict[str, Any]:
+    @app.get("/v1/candidates/{target:path}", summary="The public list; free")
+    def candidates(target: Node, key: Caller, most: Annotated[int, Query(ge=0, le=1000)] = 20) -> dict[str, Any]:
         _may_ask(service, key, target)
         found = service.vault.propose(target)
         listed = [found[position].to_dict() for position in range(min(most, len(found)))]
@@ -179,8 +180,8 @@ def make_app(vault: Vault, ledger: Ledger, keys: Keys) -> FastAPI:
             "first": listed,
         }
 
-    @app.get("/v1/neighbourhood/{target}", summary="The public pairs around a node; free")
-    def neighbourhood(target: target_, key: anyone_) -> dict[str, Any]:
+    @app.get("/v1/neighbourhood/{target:path}", summary="The public pairs around a node; free")
+    def neighbourhood(target: Node, key: Caller) -> dict[str, Any]:
         _may_ask(service, key, target)
         node, snapshot = service.vault.context.node(target), service.vault.context.snapshot
         near = [int(one) for one in snapshot.neighbours(node)][:MOST_DRAWN]
@@ -194,7 +195,7 @@ def make_app(vault: Vault, ledger: Ledger, keys: Keys) -> FastAPI:
         return {"target": node, "neighbours": near, "pairs": sorted(map(list, among)), "labels": labels}
 
     @app.get("/v1/quote", summary="What a release would cost, and whether it fits; free")
-    def quote(epsilon: Annotated[str, Query(min_length=1, max_length=200)], key: anyone_) -> dict[str, Any]:
+    def quote(epsilon: Annotated[str, Query(min_length=1, max_length=200)], key: Caller) -> dict[str, Any]:
         price, cost = parse_epsilon(epsilon), service.vault.cost(epsilon)
         left = _left(service, key)
         return {
@@ -206,7 +207,7 @@ def make_app(vault: Vault, ledger: Ledger, keys: Keys) -> FastAPI:
         }
 
     @app.post("/v1/dry-run", summary="What an answer might look like, drawn on the public snapshot; free")
-    def dry_run(question: Question, key: anyone_) -> dict[str, Any]:
+    def dry_run(question: Question, key: Caller) -> dict[str, Any]:
         _may_ask(service, key, question.target)
         drawn = service.vault.try_out(question.target, question.epsilon)
         return {
@@ -215,7 +216,7 @@ def make_app(vault: Vault, ledger: Ledger, keys: Keys) -> FastAPI:
         }
 
     @app.get("/v1/budget", summary="What you have spent and what is left; for the owner, of everyone")
-    def budget(key: anyone_) -> dict[str, Any]:
+    def budget(key: Caller) -> dict[str, Any]:
         own = service.ledger.balance(key.analyst)
         fields = {"yours": _balance(own), "left": None if (left := _left(service, key)) is None else show(left)}
         if key.role == "owner":
@@ -228,7 +229,7 @@ def make_app(vault: Vault, ledger: Ledger, keys: Keys) -> FastAPI:
         return fields
 
     @app.get("/v1/ledger", summary="Every row, one JSON object a line; for the owner")
-    def rows(key: owner_) -> StreamingResponse:  # noqa: ARG001
+    def rows(key: OwnerOnly) -> StreamingResponse:  # noqa: ARG001
         def lines() -> Iterator[str]:
             for row in service.ledger.rows():
                 yield json.dumps(row) + "\n"
@@ -236,27 +237,27 @@ def make_app(vault: Vault, ledger: Ledger, keys: Keys) -> FastAPI:
         return StreamingResponse(lines(), media_type="application/x-ndjson")
 
     @app.get("/v1/ledger/head", summary="The ledger's newest row, to be kept elsewhere; for the owner")
-    def head(key: owner_) -> dict[str, Any]:  # noqa: ARG001
+    def head(key: OwnerOnly) -> dict[str, Any]:  # noqa: ARG001
         found: dict[str, Any] = json.loads(service.ledger.head().to_json())
         return found
 
     @app.get("/v1/keys", summary="Every key; for the owner")
-    def list_keys(key: owner_) -> list[dict[str, Any]]:  # noqa: ARG001
+    def list_keys(key: OwnerOnly) -> list[dict[str, Any]]:  # noqa: ARG001
         return [one.to_dict() for one in service.keys.all()]
 
     @app.post("/v1/keys", summary="A new analyst's key, shown once; for the owner", status_code=201)
-    def make_key(asked: NewKey, key: owner_) -> dict[str, Any]:  # noqa: ARG001
+    def make_key(asked: NewKey, key: OwnerOnly) -> dict[str, Any]:  # noqa: ARG001
         made, secret = service.keys.make(
             "analyst", asked.analyst, days=asked.days, cap=asked.cap, targets=asked.targets, per_minute=asked.per_minute
         )
         return {**made.to_dict(), "secret": secret}
 
     @app.delete("/v1/keys/{name}", summary="Revoke a key; for the owner", status_code=204)
-    def revoke(name: Annotated[str, Path(min_length=1, max_length=16)], key: owner_) -> None:  # noqa: ARG001
+    def revoke(name: Annotated[str, Path(min_length=1, max_length=16)], key: OwnerOnly) -> None:  # noqa: ARG001
         service.keys.revoke(name)
 
     @app.get("/v1/log", summary="Who asked what, newest first; for the owner")
-    def log(key: owner_, most: Annotated[int, Query(ge=1, le=10_000)] = 100) -> list[dict[str, Any]]:  # noqa: ARG001
+    def log(key: OwnerOnly, most: Annotated[int, Query(ge=1, le=10_000)] = 100) -> list[dict[str, Any]]:  # noqa: ARG001
         return list(service.keys.history(most))
 
     @app.get("/health", summary="Whether the service and its ledger answer")
@@ -265,7 +266,7 @@ def make_app(vault: Vault, ledger: Ledger, keys: Keys) -> FastAPI:
         return {"status": "ok"}
 
     @app.get("/metrics", summary="For Prometheus, with the owner's key")
-    def metrics(key: owner_) -> Response:  # noqa: ARG001
+    def metrics(key: OwnerOnly) -> Response:  # noqa: ARG001
         return Response(service.metrics.text(), media_type="text/plain; version=0.0.4")
 
     _add_errors(app)
@@ -337,10 +338,10 @@ def _may_ask(service: Service, key: Key, target: str) -> None:
     key.may_ask_about(context.label(context.node(target)))
 
 
-def _left(service: Service, key: Key) -> Any:
+def _left(service: Service, key: Key) -> Fraction | None:
     """What this analyst may still spend: the least of all limits."""
     whole, own = service.ledger.balance(), service.ledger.balance(key.analyst)
-    lefts = [whole.left, own.left, None if key.cap is None else max(key.cap - own.spent, 0)]
+    lefts = [whole.left, own.left, None if key.cap is None else max(key.cap - own.spent, Fraction(0))]
     known = [one for one in lefts if one is not None]
     return min(known) if known else None
 

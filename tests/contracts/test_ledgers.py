@@ -7,6 +7,7 @@ import random
 import signal
 import sqlite3
 import time
+from collections.abc import Sequence
 from fractions import Fraction
 
 import psycopg
@@ -21,7 +22,8 @@ from privcfs.errors import (
 )
 from privcfs.gate.accounting import Balance, Limit
 from privcfs.gate.ledger import open_ledger
-from privcfs.gate.ledger.ledger import Head, Request
+from privcfs.gate.ledger.ledger import Head, Ledger, Request
+from privcfs.lab.audit.memory import MemoryLedger
 
 ONE = Fraction(1)
 
@@ -127,16 +129,33 @@ REFUNDS = {
 }
 
 
-def test_several_charges_are_paid_together_or_not_at_all(url: str) -> None:
-    ledger = open_ledger(url, Limit.of("3", "2"))
+def pays_together(ledger: Ledger) -> bool:
+    """Whether a batch that is refused in part changes nothing."""
     ledger.charge(request("a"))
     ledger.finish(request("a"), "first")
     before = ledger.head()
     with pytest.raises(BudgetExhausted, match="analyst's limit 2"):
         ledger.charge_all([request("a"), request("b"), request("c")])
-    assert ledger.head() == before
+    return ledger.head() == before
+
+
+def test_several_charges_are_paid_together_or_not_at_all(url: str) -> None:
+    ledger = open_ledger(url, Limit.of("3", "2"))
+    assert pays_together(ledger)
     assert ledger.charge_all([request("a"), request("b"), request("c", "bob")]) == ["first", None, None]
     assert ledger.balance().spent == 3
+
+
+class PaysOneByOne(MemoryLedger):
+    """Keeps what was paid before the refusal."""
+
+    def charge_all(self, requests: Sequence[Request]) -> list[str | None]:
+        return [super(PaysOneByOne, self).charge_all([one])[0] for one in requests]
+
+
+def test_a_ledger_that_pays_one_by_one_is_found_out() -> None:
+    assert pays_together(MemoryLedger(Limit.of("3", "2")))
+    assert not pays_together(PaysOneByOne(Limit.of("3", "2")))
 
 
 def test_the_owner_can_read_every_row(url: str) -> None:

@@ -22,8 +22,9 @@ from privcfs.errors import (
 )
 from privcfs.gate.accounting import Balance, Limit
 from privcfs.gate.ledger import open_ledger
-from privcfs.gate.ledger.ledger import Head, Ledger, Request
+from privcfs.gate.ledger.ledger import Ledger, Request
 from privcfs.lab.audit.memory import MemoryLedger
+from privcfs.public.head import Head
 
 ONE = Fraction(1)
 

@@ -11,12 +11,13 @@ from privcfs import Method, Vault
 from privcfs.embedded import load_dataset
 from privcfs.errors import SettingsError
 from privcfs.gate import guidance
-from privcfs.gate.guidance import Costs, Rehearsal
+from privcfs.gate.guidance import Rehearsal
 from privcfs.gate.mechanisms.rank_profile import SubsetSelection
 from privcfs.gate.method import GUIDED
 from privcfs.lab.inspection import inspect
 from privcfs.private.outcomes import evaluate
 from privcfs.public.candidates.actionability import Actionability
+from privcfs.public.candidates.costs import Costs
 from privcfs.public.candidates.ladders import Ladders
 from privcfs.public.candidates.small_sets import SmallSets
 from privcfs.public.guidance import worlds

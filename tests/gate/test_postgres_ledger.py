@@ -19,9 +19,9 @@ from privcfs.errors import (
 )
 from privcfs.gate.accounting import Limit
 from privcfs.gate.ledger import open_ledger
-from privcfs.gate.ledger.ledger import Head
 from privcfs.gate.ledger.postgres import PostgresLedger
 from privcfs.gate.ledger.sqlite import SqliteLedger
+from privcfs.public.head import Head
 from tests.contracts.test_ledgers import request
 
 KILL = """SELECT pg_terminate_backend(pid) FROM pg_stat_activity

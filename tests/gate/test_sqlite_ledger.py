@@ -23,8 +23,8 @@ from privcfs.errors import (
 )
 from privcfs.gate.accounting import Limit
 from privcfs.gate.ledger import open_ledger
-from privcfs.gate.ledger.ledger import Head
 from privcfs.gate.ledger.sqlite import SqliteLedger
+from privcfs.public.head import Head
 from tests.contracts.test_ledgers import request
 
 
@@ -91,6 +91,21 @@ def test_a_missing_ledger_or_folder_is_named(path: Path, tmp_path: Path) -> None
         SqliteLedger(tmp_path / "nowhere" / "budget.db", Limit.of("1"))
     with pytest.raises(SettingsError, match=r"write sqlite:///budget\.db"):
         open_ledger("budget.db")
+
+
+def test_a_file_that_was_replaced_is_opened_anew(path: Path, tmp_path: Path) -> None:
+    ledger = SqliteLedger(path, Limit.of("3"))
+    ledger.charge(request("a"))
+    ledger.close()
+    old = tmp_path / "old.db"
+    old.write_bytes(path.read_bytes())
+    ledger.charge(request("b"))
+    for name in ("-wal", "-shm"):
+        path.with_name(path.name + name).unlink()
+    old.replace(path)
+    assert ledger.balance().releases == 1
+    ledger.charge(request("c"))
+    assert SqliteLedger(path).balance().releases == 2, "nothing is written to a file that is gone"
 
 
 def test_a_locked_ledger_says_so_and_charges_nothing(path: Path) -> None:

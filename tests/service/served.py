@@ -21,9 +21,11 @@ class Served:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         command = [sys.executable, "-c", "from privcfs.cli import main; main()", "serve", "--port", str(self.port)]
-        self.process = subprocess.Popen(
-            [*command, *options], cwd=shell.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
+        self.said = shell.folder / "said.txt"
+        with self.said.open("w") as file:
+            self.process = subprocess.Popen(
+                [*command, *options], cwd=shell.folder, stdout=file, stderr=subprocess.STDOUT
+            )
         self.url = f"http://127.0.0.1:{self.port}"
         self._wait()
 
@@ -47,5 +49,5 @@ class Served:
 
     def stop(self) -> str:
         self.process.terminate()
-        said, _ = self.process.communicate(timeout=30)
-        return said
+        self.process.wait(timeout=30)
+        return self.said.read_text()

@@ -48,8 +48,8 @@ def serve(
         port=port,
         workers=workers,
         access_log=False,
-        log_level="warning",
-        limit_concurrency=256,
+        log_level="error",
+        limit_concurrency=1024,
         timeout_keep_alive=10,
         server_header=False,
         date_header=False,
@@ -63,7 +63,7 @@ def from_environment() -> "FastAPI":
     path = Path(os.environ[VARIABLE])
     settings = load_settings(path)
     opened = settings.vault()
-    return make_app(opened, settings.ledger(), _keys(path))
+    return make_app(opened, settings.ledger(), _keys(path), settings.remember)
 
 
 def _keys(vault: Path) -> "Keys":

@@ -10,9 +10,9 @@ from privcfs.errors import ContextError, InputError, LedgerMissing, SettingsErro
 from privcfs.files import EdgeListReader, read_features, read_node_ids
 from privcfs.gate.accounting import Limit
 from privcfs.gate.contracts import Contract, contract_from
-from privcfs.gate.guidance import Costs, Rehearsal
+from privcfs.gate.guidance import Rehearsal
 from privcfs.gate.ledger import POSTGRES, SQLITE, open_ledger
-from privcfs.gate.ledger.ledger import Head, Ledger
+from privcfs.gate.ledger.ledger import Ledger
 from privcfs.gate.mechanisms import MECHANISMS
 from privcfs.gate.mechanisms.mechanism import Mechanism
 from privcfs.gate.method import Method
@@ -25,11 +25,13 @@ from privcfs.public.assumptions import Assumption, hiding
 from privcfs.public.backbones.files import load_backbone
 from privcfs.public.candidates import RULES
 from privcfs.public.candidates.actionability import Actionability
+from privcfs.public.candidates.costs import Costs
 from privcfs.public.candidates.ladders import Ladders
 from privcfs.public.candidates.pairs import Listed
 from privcfs.public.candidates.small_sets import SmallSets
 from privcfs.public.context import PublicContext
 from privcfs.public.guidance.worlds import Worlds
+from privcfs.public.head import Head
 
 REHEARSED = "rehearsed"
 TEMPLATE = """\

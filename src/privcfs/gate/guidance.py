@@ -23,6 +23,7 @@ from privcfs.private.graph import PrivateGraph
 from privcfs.private.outcomes import evaluate
 from privcfs.private.utilities.utility import Utility
 from privcfs.public.candidates.candidates import Candidates
+from privcfs.public.candidates.costs import Costs
 from privcfs.public.context import PublicContext
 from privcfs.public.guidance.plan import WHOLE, Belief
 from privcfs.public.guidance.worlds import Worlds
@@ -32,10 +33,7 @@ FOURTH = 4  # of the imagined graphs, those that doubt looks at
 TRUST = 0.2  # the belief in the snapshot graph itself, and in graphs where flips must be surer there
 SURER = (0.0, -0.25, -0.5, -0.75)  # margins below which a candidate flips on them
 MOST_OUTCOMES = 1 << 22  # that a rehearsal keeps; with long lists it looks at fewer graphs
-LARGEST_COST = 1000  # of one operation
-ANY_COST = 10**9
 UNHURRIED = Deadline(float("inf"))
-Numbers = NDArray[np.int64]
 
 
 class Guide(ABC):
@@ -46,34 +44,6 @@ class Guide(ABC):
     @abstractmethod
     def prepare(self, context: PublicContext, candidates: Candidates, utility: Utility, epsilon: Fraction) -> Mechanism:
         """The mechanism for one target at one price."""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Costs:
-    """What the owner counts each operation as; among equally sure answers the cheaper is preferred."""
-
-    delete: int = 1
-    add: int = 1
-    mask: int = 1
-    most: int | None = None  # dearer candidates are never drawn
-
-    def __post_init__(self) -> None:
-        if not all(isinstance(one, int) and 0 <= one <= LARGEST_COST for one in (self.delete, self.add, self.mask)):
-            raise SettingsError(f"costs must be whole numbers from 0 to {LARGEST_COST}.")
-
-    def allow(self, candidates: Candidates) -> NDArray[np.bool_]:
-        """Whether each candidate is cheap enough to be drawn."""
-        cheap: NDArray[np.bool_] = self.of(candidates) <= (ANY_COST if self.most is None else self.most)
-        return cheap
-
-    def of(self, candidates: Candidates) -> Numbers:
-        """The cost of each candidate."""
-        border = len(candidates.deletions)
-        pairs = [sum(self.delete if one < border else self.add for one in chosen) for chosen in candidates.pair_sets]
-        masks = [self.mask * len(chosen) for chosen in candidates.feature_sets]
-        pair_set, feature_set = candidates.parts()
-        return np.array(pairs, np.int64)[pair_set] + np.array(masks, np.int64)[feature_set]
 
 
 @final

@@ -13,10 +13,12 @@ import hashlib
 import os
 import secrets
 import warnings
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 from math import inf
 from threading import RLock
 from time import monotonic, sleep
@@ -29,7 +31,7 @@ from privcfs.gate.accounting import Balance, Limit
 from privcfs.gate.asking import CLOSE_CALL, CLOSENESS, MOST_SUGGESTIONS, YES_OR_NO, Asked, alone, known, says, without
 from privcfs.gate.contracts import FixedPrice
 from privcfs.gate.ledger import open_ledger
-from privcfs.gate.ledger.ledger import Head, Ledger, Request
+from privcfs.gate.ledger.ledger import Ledger, Request
 from privcfs.gate.mechanisms.mechanism import Mechanism, Weighed
 from privcfs.gate.mechanisms.rank_profile import SubsetSelection
 from privcfs.gate.method import GUIDED, Method, checked_seconds, going_beyond
@@ -43,6 +45,7 @@ from privcfs.public.assumptions import Assumption
 from privcfs.public.candidates.candidates import Candidates, Caps
 from privcfs.public.context import PublicContext, Readable
 from privcfs.public.epsilon import NANO, Price, parse_epsilon, show
+from privcfs.public.head import Head
 from privcfs.public.interventions import Intervention
 from privcfs.public.release import Guarantee, Release, adjacency_of
 from privcfs.public.verdict import Selection, Verdict
@@ -50,6 +53,8 @@ from privcfs.public.verdict import Selection, Verdict
 OWNER = "owner"
 DEAREST = SubsetSelection(Fraction(1, 2))  # of all that a guide may prepare
 MOST_LEVELS = 20_000
+SHORT = 2000  # candidates of a list whose mechanism is kept
+MOST_FAILURES = 1000  # kept for the owner
 EVALUATION_SHARE = 0.8  # of a public answering time
 SILENCE = RLock()  # the filter of warnings belongs to the whole process; a fork waits, or its child would wait forever
 ANSWERING = RLock()  # with a public answering time one answer follows another: waiting for it takes public time too
@@ -63,8 +68,8 @@ class Vault:
     """Holds a private graph and lets out paid releases, one at a time."""
 
     __slots__ = (
-        *("_adjacency", "_answer_seconds", "_context", "_digest", "_failures", "_graph", "_ledger", "_method"),
-        *("_randomness", "_readable"),
+        *("_adjacency", "_answer_seconds", "_context", "_contract", "_digest", "_failures", "_graph", "_ledger"),
+        *("_method", "_randomness", "_readable"),
     )
 
     def __init__(
@@ -99,9 +104,10 @@ class Vault:
         self._digest = public_digest(context, self._method)
         cap = limit if isinstance(limit, Limit) or limit is None else Limit.of(limit)
         self._ledger = ledger if isinstance(ledger, Ledger) else open_ledger(ledger, cap)
+        self._contract = self._ledger.limit.contract  # a ledger keeps its contract
         graph.bind(self._ledger.graph_id)
         self._randomness = SystemRandomness()
-        self._failures: list[str] = []
+        self._failures: deque[str] = deque(maxlen=MOST_FAILURES)
 
     def release(
         self,
@@ -141,15 +147,20 @@ class Vault:
     def try_out(self, target: int | str, epsilon: Price) -> Intervention:
         """What a release might look like: drawn as one would be, but on the public snapshot; costs nothing."""
         node, price = self._context.node(target), parse_epsilon(epsilon)
-        candidates = self._method.candidates.propose(self._context, node)
+        candidates, mechanism = _laid_out(self._method, self._context, node, price)
         snapshot = PrivateGraph.from_edges(self._context.snapshot.pairs, number_of_nodes=self._context.number_of_nodes)
-        outcomes = evaluate(snapshot, self._context, candidates, Deadline(self._method.evaluation_seconds))
-        mechanism = self._method.prepare(self._context, candidates, price)
-        return candidates[mechanism.draw(self._method.utility.score(outcomes), price, self._randomness)]
+        utility, context = self._method.utility, self._context
+        scores = self._evaluated(
+            node,
+            utility.failed(candidates),
+            monotonic(),
+            lambda limit: utility.score(evaluate(snapshot, context, candidates, limit)),
+        )
+        return candidates[mechanism.draw(scores, price, self._randomness)]
 
     def cost(self, epsilon: Price) -> Fraction:
         """What a release at this price counts at most, in the unit of the ledger's contract; public."""
-        return self._ledger.limit.contract.cost(dearest(self._method), parse_epsilon(epsilon))
+        return self._contract.cost(dearest(self._method), parse_epsilon(epsilon))
 
     def suggest(
         self, target: int | str, epsilon: Price, number: int, *, analyst: str = OWNER, request_id: str | None = None
@@ -160,7 +171,7 @@ class Vault:
             raise InputError(f"number is {number!r}; ask for 1 to {MOST_SUGGESTIONS} suggestions.")
         if NANO % (price / number).denominator:
             raise BadEpsilon(f"epsilon {show(price)} cannot be divided by {number} exactly; choose another price.")
-        if number > 1 and isinstance(self._ledger.limit.contract, FixedPrice):
+        if number > 1 and isinstance(self._contract, FixedPrice):
             raise InputError("suggestions cannot be had under a fixed price, which is for one answer at a time.")
         if number > 1 and self._method.guide is None and not isinstance(self._method.mechanism, Weighed):
             raise InputError(f"suggestions need a base measure; {self._method.mechanism.name} has none.")
@@ -265,8 +276,8 @@ class Vault:
         """The question, and how it will be answered once it is paid; everything public is checked here."""
         node, price = self._context.node(target), parse_epsilon(epsilon)
         method = self._method if beyond is None else going_beyond(known(beyond, self._context), self._method)
-        candidates = method.candidates.propose(self._context, node)
-        mechanism = without(method.prepare(self._context, candidates, price), candidates, avoiding)
+        candidates, prepared = _laid_out(method, self._context, node, price)
+        mechanism = without(prepared, candidates, avoiding)
         fallback = method.utility.failed(candidates)
         question = f"avoiding {[str(one) for one in avoiding]}" if avoiding else ""
         digest = self._digest if beyond is None else public_digest(self._context, method)
@@ -292,7 +303,7 @@ class Vault:
             context_digest=asked.digest or self._digest,
             mechanism=asked.mechanism,
             adjacency=self._adjacency,
-            cost=self._ledger.limit.contract.cost(mechanism, price),
+            cost=self._contract.cost(mechanism, price),
             question=asked.question,
         )
 
@@ -355,6 +366,19 @@ class Vault:
             analyst=request.analyst,
             request_id=request.request_id,
         )
+
+
+def _laid_out(method: Method, context: PublicContext, node: int, price: Fraction) -> tuple[Candidates, Mechanism]:
+    """The public list, and what draws from it."""
+    candidates = method.candidates.propose(context, node)
+    prepare = _prepared if len(candidates) <= SHORT else _prepared.__wrapped__
+    return candidates, prepare(method, context, candidates, price)
+
+
+@lru_cache(maxsize=512)
+def _prepared(method: Method, context: PublicContext, candidates: Candidates, price: Fraction) -> Mechanism:
+    """Kept for short lists. What is kept is public, and so is the time that it saves."""
+    return method.prepare(context, candidates, price)
 
 
 def dearest(method: Method) -> Mechanism:

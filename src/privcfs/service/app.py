@@ -1,7 +1,8 @@
 """The HTTP interface. Every answer is a function of public data, keys, and paid releases."""
 
 import json
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib import resources
@@ -13,7 +14,6 @@ from fastapi import Depends, FastAPI, Header, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
-from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from privcfs.errors import NoKey, NotAllowed, PrivcfsError, TooFast, UnknownRequest
@@ -21,11 +21,12 @@ from privcfs.gate.accounting import Balance
 from privcfs.gate.ledger.ledger import Ledger
 from privcfs.gate.vault import Vault
 from privcfs.public.epsilon import parse_epsilon, show
+from privcfs.public.head import Head
 from privcfs.public.release import Release
 from privcfs.service.keys import Key, Keys
 from privcfs.service.metrics import Metrics
+from privcfs.service.watch import Housekeeper, Watch
 
-LARGEST_BODY = 1 << 16
 LONGEST_BATCH = 100
 MOST_DRAWN = 24  # public neighbours in a picture
 PAGES = (
@@ -33,13 +34,6 @@ PAGES = (
     ("/console.js", "console.js", "text/javascript"),
     ("/console.css", "console.css", "text/css"),
 )
-HEADERS = {
-    "Cache-Control": "no-store",
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-}
 Text = Annotated[str, Field(min_length=1, max_length=200)]
 
 
@@ -115,10 +109,22 @@ class Service:
         return key
 
 
-def make_app(vault: Vault, ledger: Ledger, keys: Keys) -> FastAPI:
+def _forget(head: Head) -> None:
+    """Where the owner wants no head kept."""
+
+
+def make_app(vault: Vault, ledger: Ledger, keys: Keys, remember: Callable[[Head], None] = _forget) -> FastAPI:
     """The service of one vault."""
     service = Service(vault, ledger, keys, Metrics(), Pace())
-    app = FastAPI(title="privcfs", version="1", docs_url=None, redoc_url=None, openapi_url="/openapi.json")
+
+    @asynccontextmanager
+    async def housekeeping(_: FastAPI) -> AsyncIterator[None]:
+        housekeeper = Housekeeper(keys, ledger, service.metrics, remember)
+        housekeeper.start()
+        yield
+        housekeeper.end()
+
+    app = FastAPI(title="privcfs", version="1", docs_url=None, redoc_url=None, lifespan=housekeeping)
 
     def anyone(request: Request, authorization: Annotated[str | None, Header()] = None) -> Key:
         request.state.key = service.caller(authorization)
@@ -271,7 +277,7 @@ def make_app(vault: Vault, ledger: Ledger, keys: Keys) -> FastAPI:
 
     _add_errors(app)
     _add_console(app)
-    _add_watch(app, service)
+    app.add_middleware(Watch, keys=keys, metrics=service.metrics)
     return app
 
 
@@ -290,10 +296,6 @@ def _add_errors(app: FastAPI) -> None:
     def http(_: Request, error: HTTPException) -> JSONResponse:
         return JSONResponse({"error": "HTTP", "message": str(error.detail)}, error.status_code, error.headers)
 
-    @app.exception_handler(Exception)
-    def unforeseen(_: Request, __: Exception) -> JSONResponse:
-        return JSONResponse({"error": "Unforeseen", "message": "the service failed; tell the owner."}, 500)
-
 
 def _add_console(app: FastAPI) -> None:
     """Three files of this package; nothing is loaded from elsewhere."""
@@ -307,29 +309,6 @@ def _page(content: bytes, kind: str) -> Callable[[], Response]:
         return Response(content, media_type=kind)
 
     return page
-
-
-def _add_watch(app: FastAPI, service: Service) -> None:
-    @app.middleware("http")
-    async def watch(request: Request, go: Callable[[Request], Awaitable[Response]]) -> Response:
-        length = request.headers.get("content-length", "0")
-        if (
-            not length.isdigit()
-            or int(length) > LARGEST_BODY
-            or "chunked" in request.headers.get("transfer-encoding", "")
-        ):
-            return JSONResponse({"error": "InputError", "message": "the request is too large."}, 413, HEADERS)
-        started = monotonic()
-        response = await go(request)
-        response.headers.update(HEADERS)
-        route = request.scope.get("route")
-        path = getattr(route, "path", "elsewhere")
-        service.metrics.answered(request.method, path, response.status_code, monotonic() - started)
-        if path.startswith("/v1"):
-            action = " ".join([request.method, path, getattr(request.state, "note", "")]).strip()
-            key = getattr(request.state, "key", None)
-            await run_in_threadpool(service.keys.log, key, action, response.status_code)
-        return response
 
 
 def _may_ask(service: Service, key: Key, target: str) -> None:

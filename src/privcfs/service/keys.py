@@ -3,6 +3,7 @@
 import hashlib
 import json
 import secrets
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -12,12 +13,13 @@ from typing import Any, Literal, final
 
 import sqlalchemy as sql
 
-from privcfs.errors import InputError, NotAllowed, SettingsError
+from privcfs.errors import InputError, LedgerError, NotAllowed, SettingsError
 from privcfs.public.epsilon import parse_decimal, show
 
 Role = Literal["owner", "analyst"]
 PREFIX = "privcfs"
 LONGEST_LIFE = 3650  # days
+MOST_UNWRITTEN = 10_000  # lines of the log, where its database does not answer
 TABLES = sql.MetaData()
 KEYS = sql.Table(
     "service_keys",
@@ -88,6 +90,7 @@ class Keys:
             if address.drivername in ("postgresql", "postgres"):
                 address = address.set(drivername="postgresql+psycopg")
             self._engine = sql.create_engine(address, pool_pre_ping=True)
+            self._unwritten: deque[dict[str, Any]] = deque()
             if address.drivername == "sqlite":
                 sql.event.listen(self._engine, "connect", _write_ahead)
             TABLES.create_all(self._engine)
@@ -156,14 +159,25 @@ class Keys:
             return [_key(row) for row in connection.execute(KEYS.select().order_by(KEYS.c.made)).mappings()]
 
     def log(self, key: Key | None, action: str, status: int) -> None:
-        """Writes down who did what; public facts alone."""
+        """Notes who did what, public facts alone; `flush` writes it down."""
         who = {"key": "" if key is None else key.name, "analyst": "" if key is None else key.analyst}
-        with self._engine.begin() as connection:
-            row = {"time": _text(datetime.now(UTC)), **who, "action": action[:200], "status": status}
-            connection.execute(LOG.insert().values(**row))
+        self._unwritten.append({"time": _text(datetime.now(UTC)), **who, "action": action[:200], "status": status})
+
+    def flush(self) -> None:
+        """Writes down what was noted."""
+        rows = [self._unwritten.popleft() for _ in range(len(self._unwritten))]
+        if not rows:
+            return
+        try:
+            with self._engine.begin() as connection:
+                connection.execute(LOG.insert(), rows)
+        except sql.exc.SQLAlchemyError:
+            self._unwritten.extendleft(reversed(rows[-MOST_UNWRITTEN:]))
+            raise LedgerError("the log of requests cannot be written; check the service's database.") from None
 
     def history(self, most: int = 1000) -> Iterator[dict[str, Any]]:
         """The newest entries of the log first."""
+        self.flush()
         with self._engine.connect() as connection:
             for row in connection.execute(LOG.select().order_by(LOG.c.position.desc()).limit(most)).mappings():
                 yield dict(row)

@@ -16,6 +16,7 @@ class Metrics:
             "privcfs_seconds", "Seconds to an answer", ["path"], buckets=COARSE, registry=self._registry
         )
         self._releases = Counter("privcfs_releases", "Releases handed out", registry=self._registry)
+        self._missed = Counter("privcfs_housekeeping_failures", "Head or log not written", registry=self._registry)
 
     def answered(self, method: str, path: str, status: int, seconds: float) -> None:
         """One request."""
@@ -25,6 +26,10 @@ class Metrics:
     def released(self, number: int) -> None:
         """So many releases."""
         self._releases.inc(number)
+
+    def missed(self) -> None:
+        """The head or the log could not be written."""
+        self._missed.inc()
 
     def text(self) -> bytes:
         """As Prometheus reads it."""

@@ -8,8 +8,9 @@ Check: tests/contracts/test_ledgers.py::test_processes_that_race_and_die_never_p
 
 from privcfs.errors import MissingDependency, SettingsError
 from privcfs.gate.accounting import Limit
-from privcfs.gate.ledger.ledger import Head, Ledger
+from privcfs.gate.ledger.ledger import Ledger
 from privcfs.gate.ledger.sqlite import SqliteLedger
+from privcfs.public.head import Head
 
 SQLITE = "sqlite:///"
 POSTGRES = ("postgresql://", "postgres://")

@@ -3,27 +3,40 @@
 Zone: gate
 Claim: as ledger.py, for every database that gives one writer at a time and durable commits.
 Why: check and insert happen inside one transaction of the only writer, so no two can pass the limit together; several
-    charges are one transaction, so all are paid or none; rows are only ever appended, each with a digest over the one
-    before; `verify` recomputes everything.
+    charges are one step, so all are paid or none; steps of several threads may share a transaction and its sync, each
+    undone by itself where it is refused; rows are only ever appended, each with a digest over the one before; `verify`
+    recomputes everything.
 Check: tests/contracts/test_ledgers.py::test_processes_that_race_and_die_never_pass_the_limit
 """
 
 import hashlib
 import json
+import os
 import secrets
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
-from typing import Any, Protocol
+from threading import RLock
+from typing import Any, NamedTuple, Protocol, final
 
-from privcfs.errors import LedgerCorrupt, LedgerRolledBack, LedgerTooNew, RequestConflict, SettingsError
+from privcfs.errors import (
+    LedgerCorrupt,
+    LedgerError,
+    LedgerRolledBack,
+    LedgerTooNew,
+    PrivcfsError,
+    RequestConflict,
+    SettingsError,
+)
 from privcfs.gate.accounting import Balance, Limit
 from privcfs.gate.contracts import contract_from
-from privcfs.gate.ledger.ledger import ENTRIES, Head, Ledger, Request
+from privcfs.gate.ledger.ledger import ENTRIES, Ledger, Request
 from privcfs.public.epsilon import NANO, show
+from privcfs.public.head import Head
 
 VERSION = 2
 NO_DIGEST = "0" * 64
@@ -38,6 +51,10 @@ CREATE TABLE entries (
 CREATE UNIQUE INDEX one_answer ON entries (analyst, request_id, kind) WHERE kind IN ('HELD', 'RELEASED');
 CREATE INDEX by_analyst ON entries (analyst, position);
 """
+MOST_STEPS = 64  # that share a transaction
+UNKNOWN = "{what now}"  # in an error's words: what whoever waits should do
+LOCK = RLock()  # of whoever writes; a fork waits for it
+os.register_at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release)
 MIGRATIONS = {2: "CREATE INDEX limits ON entries (position) WHERE kind IN ('OPENED', 'LIMITED')"}
 
 
@@ -58,10 +75,35 @@ class Connection(Protocol):
         """One statement; `:name` stands for a value."""
 
 
+@final
+@dataclass(slots=True, eq=False)
+class _Step:
+    """What one thread has waiting; the process that asked for it takes it."""
+
+    work: Callable[[Connection], Any]
+    rows: int  # at most; one is refused before it is written, of several the first must be undone
+    process: int
+    done: bool = False
+    result: Any = None
+    error: Exception | None = None
+
+    def take(self, connection: Connection) -> None:
+        """All of it or, where it is refused, nothing."""
+        if self.rows > 1:
+            connection.run("SAVEPOINT step")
+        try:
+            self.result = self.work(connection)
+        except PrivcfsError as error:
+            if self.rows > 1:
+                connection.run("ROLLBACK TO SAVEPOINT step")
+            self.error = error
+
+
 class ChainedLedger(Ledger):
     """Opens the account of one graph, or makes it where there is none and a limit is given."""
 
     def _open(self, limit: Limit | None, graph_id: str | None, known: Head | None) -> None:
+        self._waiting: deque[_Step] = deque()
         with self._making() as connection:
             version = self._version(connection)
             if version > VERSION:
@@ -109,18 +151,52 @@ class ChainedLedger(Ledger):
     @property
     def limit(self) -> Limit:
         with self._reading() as connection:
-            return _limit(connection)
+            return _state(connection).limit
 
     def charge_all(self, requests: Sequence[Request]) -> list[str | None]:
-        with self._writing() as connection:
+        def work(connection: Connection) -> list[str | None]:
             return [_charge(connection, request) for request in requests]
 
+        found: list[str | None] = self._together(work, len(requests), "nothing was charged, try again")
+        return found
+
     def finish(self, request: Request, release: str) -> str:
-        with self._writing(f"it is paid: ask again with request id {request.request_id}") as connection:
+        def work(connection: Connection) -> str:
             stored = _body(connection, RELEASED, request.analyst, request.request_id)
             if stored is None:
-                _append(connection, RELEASED, request.analyst, request.request_id, 0, release)
+                now = _state(connection, request.analyst)
+                _append(connection, now, RELEASED, request.analyst, request.request_id, 0, release)
             return stored or release
+
+        return str(self._together(work, 1, f"it is paid: ask again with request id {request.request_id}"))
+
+    def _together(self, work: Callable[[Connection], Any], rows: int, otherwise: str) -> Any:
+        """The result of a step, durable; the first thread to get the lock takes the steps of all that wait."""
+        step = _Step(work, rows, os.getpid())
+        self._waiting.append(step)
+        with LOCK:
+            while not step.done:
+                self._take_steps()
+        if isinstance(step.error, LedgerError):
+            raise type(step.error)(str(step.error).replace(UNKNOWN, otherwise)) from None
+        if step.error is not None:
+            raise step.error
+        return step.result
+
+    def _take_steps(self) -> None:
+        steps = [self._waiting.popleft() for _ in range(min(len(self._waiting), MOST_STEPS))]
+        mine = [step for step in steps if step.process == os.getpid()]
+        failed: Exception | None = LedgerError(f"ledger was interrupted; {UNKNOWN}.")
+        try:
+            with self._writing(UNKNOWN) as connection:
+                for step in mine:
+                    step.take(connection)
+            failed = None
+        except LedgerError as error:
+            failed = error
+        finally:
+            for step in mine:
+                step.error, step.done = failed or step.error, True
 
     def balance(self, analyst: str | None = None) -> Balance:
         mine = "" if analyst is None else "AND e.analyst = :analyst"
@@ -130,7 +206,7 @@ class ChainedLedger(Ledger):
         with self._reading() as connection:
             values = {} if analyst is None else {"analyst": analyst}
             (found,) = connection.run(query, **values)
-            limit = _limit(connection)
+            limit = _state(connection).limit
         spent, releases, held = (int(one) for one in found)
         cap = limit.total if analyst is None else limit.per_analyst
         return Balance(cap, Fraction(spent, NANO), Fraction(held, NANO), releases, limit.contract.unit)
@@ -139,7 +215,7 @@ class ChainedLedger(Ledger):
         if limit.contract != self.limit.contract:
             raise SettingsError("a ledger keeps its contract: what was counted in one unit cannot go on in another.")
         with self._writing() as connection:
-            _append(connection, LIMITED, "", "", 0, _canonical(_limit_fields(limit)))
+            _append(connection, _state(connection), LIMITED, "", "", 0, _canonical(_limit_fields(limit)))
 
     def released(self, analyst: str, request_id: str) -> str | None:
         with self._reading() as connection:
@@ -163,8 +239,8 @@ class ChainedLedger(Ledger):
 
     def head(self) -> Head:
         with self._reading() as connection:
-            position, _, digest = _last(connection)
-            return Head(str(_opening(connection)["graph_id"]), position, digest)
+            now = _state(connection)
+            return Head(str(_opening(connection)["graph_id"]), now.position, now.digest)
 
     def verify(self, known: Head | None = None) -> None:
         with self._reading() as connection:
@@ -191,7 +267,7 @@ class ChainedLedger(Ledger):
             connection.run(statement)
         self._migrated(connection)
         opening = {"graph_id": graph_id or secrets.token_hex(16), **_limit_fields(limit)}
-        _append(connection, OPENED, "", "", 0, _canonical(opening))
+        _append(connection, _State(), OPENED, "", "", 0, _canonical(opening))
 
     def _check_owner(self, limit: Limit | None, graph_id: str | None) -> None:
         if graph_id is not None and graph_id != self.graph_id:
@@ -221,42 +297,55 @@ def _charge(connection: Connection, request: Request) -> str | None:
 
 
 def _pay(connection: Connection, request: Request) -> None:
-    _, total, _ = _last(connection)
-    spent = Fraction(total, NANO), Fraction(_analyst_total(connection, request.analyst), NANO)
-    limit = _limit(connection)
+    now = _state(connection, request.analyst)
+    limit = now.limit
     if request.analyst == ENTRIES:
         limit = replace(limit, per_analyst=None)
     elif request.cap is not None:
         limit = replace(limit, per_analyst=min(request.cap, limit.per_analyst or limit.total, limit.total))
-    limit.check(request.price, *spent)
+    limit.check(request.price, Fraction(now.total, NANO), Fraction(now.analyst_total, NANO))
     if request.delta:
         limit.check_delta(request.delta, _deltas(connection))
     day = datetime.now(UTC).date().isoformat()
     counted = {"day": day, "unit": limit.contract.unit, "delta": show(request.delta)}
     body = _canonical({"terms": _terms(request), **counted})
-    _append(connection, HELD, request.analyst, request.request_id, int(request.price * NANO), body)
+    _append(connection, now, HELD, request.analyst, request.request_id, int(request.price * NANO), body)
 
 
-def _append(connection: Connection, kind: str, analyst: str, request_id: str, cost: int, body: str) -> None:
-    position, total, previous = _last(connection)
-    mine = _analyst_total(connection, analyst) + cost
-    row = (position + 1, kind, analyst, request_id, cost, total + cost, mine, body)
+class _State(NamedTuple):
+    """The newest row, what the analyst has spent, and the limits in force."""
+
+    position: int = 0
+    total: int = 0
+    digest: str = NO_DIGEST
+    analyst_total: int = 0
+    limits: str = ""
+
+    @property
+    def limit(self) -> Limit:
+        """The limits in force."""
+        fields = json.loads(self.limits)
+        return Limit.of(fields["total"], fields["per_analyst"], contract_from(fields.get("contract", {})))
+
+
+def _state(connection: Connection, analyst: str = "") -> _State:
+    """In one query: a database across a network is asked as seldom as possible."""
+    query = """SELECT position, total, digest, coalesce((SELECT analyst_total FROM entries WHERE analyst = :analyst
+        ORDER BY position DESC LIMIT 1), 0), (SELECT body FROM entries WHERE kind IN ('OPENED', 'LIMITED')
+        ORDER BY position DESC LIMIT 1) FROM entries ORDER BY position DESC LIMIT 1"""
+    row = connection.run(query, analyst=analyst).fetchone()
+    return _State() if row is None else _State(int(row[0]), int(row[1]), str(row[2]), int(row[3]), str(row[4]))
+
+
+def _append(
+    connection: Connection, now: _State, kind: str, analyst: str, request_id: str, cost: int, body: str
+) -> None:
+    row = (now.position + 1, kind, analyst, request_id, cost, now.total + cost, now.analyst_total + cost, body)
     names = COLUMNS.split(", ")
     marks = ", ".join(f":{name}" for name in names)
     values = dict(zip(names, row, strict=True))
     query = f"INSERT INTO entries ({COLUMNS}, digest) VALUES ({marks}, :digest)"
-    connection.run(query, **values, digest=_digest(previous, row))
-
-
-def _last(connection: Connection) -> tuple[int, int, str]:
-    row = connection.run("SELECT position, total, digest FROM entries ORDER BY position DESC LIMIT 1").fetchone()
-    return (0, 0, NO_DIGEST) if row is None else (int(row[0]), int(row[1]), str(row[2]))
-
-
-def _analyst_total(connection: Connection, analyst: str) -> int:
-    query = "SELECT analyst_total FROM entries WHERE analyst = :analyst ORDER BY position DESC LIMIT 1"
-    row = connection.run(query, analyst=analyst).fetchone()
-    return int(row[0]) if row else 0
+    connection.run(query, **values, digest=_digest(now.digest, row))
 
 
 def _body(connection: Connection, kind: str, analyst: str, request_id: str) -> str | None:
@@ -285,13 +374,6 @@ def _opening(connection: Connection) -> dict[str, Any]:
     (row,) = connection.run("SELECT body FROM entries WHERE position = 1")
     opening: dict[str, Any] = json.loads(row[0])
     return opening
-
-
-def _limit(connection: Connection) -> Limit:
-    query = "SELECT body FROM entries WHERE kind IN ('OPENED', 'LIMITED') ORDER BY position DESC LIMIT 1"
-    (row,) = connection.run(query)
-    fields = json.loads(row[0])
-    return Limit.of(fields["total"], fields["per_analyst"], contract_from(fields.get("contract", {})))
 
 
 def _limit_fields(limit: Limit) -> dict[str, Any]:

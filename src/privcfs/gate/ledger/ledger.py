@@ -8,15 +8,14 @@ Why: `charge` returns only after the row is on disk; rows are appended and never
 Check: tests/contracts/test_ledgers.py::test_processes_that_race_and_die_never_pass_the_limit
 """
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, final
 
-from privcfs.errors import InputError
 from privcfs.gate.accounting import Balance, Limit
+from privcfs.public.head import Head
 
 ENTRIES = ""  # in an analyst's place, which cannot be empty: the owner's own disclosures, against the total alone
 
@@ -42,34 +41,6 @@ class Request:
     def price(self) -> Fraction:
         """What counts against the limit."""
         return self.epsilon if self.cost is None else self.cost
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Head:
-    """The newest row's position and digest: keep a copy elsewhere, and a rolled-back ledger is refused."""
-
-    graph_id: str
-    position: int
-    digest: str
-
-    def to_json(self) -> str:
-        """As a file keeps it."""
-        return json.dumps({"graph_id": self.graph_id, "position": self.position, "digest": self.digest})
-
-    @classmethod
-    def from_json(cls, text: str) -> "Head":
-        """The inverse of `to_json`."""
-        try:
-            fields = json.loads(text)
-            position = int(fields["position"])
-            if position < 1:
-                raise ValueError
-            return cls(str(fields["graph_id"]), position, str(fields["digest"]))
-        except (KeyError, TypeError, ValueError, ArithmeticError, RecursionError):
-            raise InputError(
-                "head is not an exported ledger head; give the file that `privcfs budget` wrote."
-            ) from None
 
 
 class Ledger(ABC):

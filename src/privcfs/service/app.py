@@ -10,9 +10,10 @@ from threading import Lock
 from time import monotonic
 from typing import Annotated, Any, final
 
-from fastapi import Depends, FastAPI, Header, Path, Query, Request, Response
+from fastapi import Depends, FastAPI, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, StreamingResponse
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
@@ -34,6 +35,19 @@ PAGES = (
     ("/console.js", "console.js", "text/javascript"),
     ("/console.css", "console.css", "text/css"),
 )
+PROBLEMS = {
+    400: "The request cannot be read",
+    401: "No valid key",
+    403: "Not with this key",
+    404: "No such node, release or page",
+    405: "Not this method",
+    409: "A request id was used before with other parameters",
+    413: "Too large",
+    422: "Not understood, or not possible",
+    429: "Beyond the budget, or too fast",
+    503: "Busy, or the ledger does not answer: ask again with the same request id",
+}
+BEARER = HTTPBearer(auto_error=False, description="A key that the owner made")
 Text = Annotated[str, Field(min_length=1, max_length=200)]
 
 
@@ -65,6 +79,13 @@ class NewKey(BaseModel):
     cap: Text | None = None
     targets: Annotated[list[Text], Field(max_length=10_000)] | None = None
     per_minute: Annotated[int, Field(ge=1, le=100_000)] | None = None
+
+
+class Problem(BaseModel):
+    """What went wrong, in words."""
+
+    error: str
+    message: str
 
 
 @final
@@ -99,10 +120,9 @@ class Service:
     metrics: Metrics
     pace: Pace
 
-    def caller(self, authorization: str | None) -> Key:
+    def caller(self, secret: str) -> Key:
         """Whoever sent the key."""
-        scheme, _, secret = (authorization or "").partition(" ")
-        key = self.keys.check(secret.strip()) if scheme.lower() == "bearer" and len(secret) < 200 else None
+        key = self.keys.check(secret) if len(secret) < 200 else None
         if key is None:
             raise NoKey("a valid key is needed: send the header Authorization: Bearer <key>.")
         self.pace.check(key)
@@ -124,10 +144,18 @@ def make_app(vault: Vault, ledger: Ledger, keys: Keys, remember: Callable[[Head]
         yield
         housekeeper.end()
 
-    app = FastAPI(title="privcfs", version="1", docs_url=None, redoc_url=None, lifespan=housekeeping)
+    app = FastAPI(
+        title="privcfs",
+        version="1",
+        description="Private counterfactual explanations, one budget for all analysts.",
+        docs_url=None,
+        redoc_url=None,
+        lifespan=housekeeping,
+        responses={status: {"model": Problem, "description": words} for status, words in PROBLEMS.items()},
+    )
 
-    def anyone(request: Request, authorization: Annotated[str | None, Header()] = None) -> Key:
-        request.state.key = service.caller(authorization)
+    def anyone(request: Request, sent: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)]) -> Key:
+        request.state.key = service.caller("" if sent is None else sent.credentials.strip())
         return request.state.key  # type: ignore[no-any-return]
 
     def owner(key: Annotated[Key, Depends(anyone)]) -> Key:

@@ -1,9 +1,12 @@
 """A real server on loopback, asked by owner and analysts."""
 
 import json
+import sqlite3
+import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +26,11 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     said = service.stop()
     assert "Traceback" not in said
     assert "privcfs_" not in said, "no secret in the log"
+
+
+@pytest.fixture(scope="module")
+def emil(served: Served) -> str:
+    return served.key("emil")
 
 
 @pytest.fixture(scope="module")
@@ -89,21 +97,30 @@ def test_no_endpoint_escapes_the_trial_of_keys(served: Served) -> None:
     assert len(every - {("GET", "/health")}) == len(OWNERS + ANYONES)
 
 
-@pytest.mark.parametrize(("method", "path"), OWNERS + ANYONES, ids=str)
-def test_every_endpoint_needs_the_right_key(served: Served, method: str, path: str) -> None:
-    if not hasattr(served, "ended"):
-        served.ended = served.key("dora", "--days", "1")  # type: ignore[attr-defined]
-        served.analyst = served.key("emil")  # type: ignore[attr-defined]
-        name = served.ended.split("_")[1]  # type: ignore[attr-defined]
-        served.shell.run("keys", "revoke", name)
-    body = {"target": "person-1", "epsilon": "1"} if method == "POST" else None
+@pytest.fixture(scope="module")
+def invalid(served: Served) -> dict[str, str | None]:
+    """Keys that open nothing; the revoked and the expired one were the owner's."""
+    revoked, expired = (served.key(name, "--role", "owner", "--days", "1") for name in ("dora", "dan"))
+    served.shell.run("keys", "revoke", revoked.split("_")[1])
+    with sqlite3.connect(served.shell.folder / "service.db") as raw:
+        past = (datetime.now(UTC) - timedelta(seconds=2)).isoformat(timespec="seconds")
+        assert raw.execute("UPDATE service_keys SET ends = ? WHERE analyst = 'dan'", (past,)).rowcount == 1
+    raw.close()
     wrong = served.owner[:-1] + ("a" if served.owner[-1] != "a" else "b")
-    for secret in (None, "nonsense", "privcfs_x_y", wrong, served.ended):  # type: ignore[attr-defined]
+    return {"none": None, "nonsense": "nonsense", "wrong": wrong, "revoked": revoked, "expired": expired}
+
+
+@pytest.mark.parametrize(("method", "path"), OWNERS + ANYONES, ids=str)
+def test_every_endpoint_needs_the_right_key(
+    served: Served, invalid: dict[str, str | None], emil: str, method: str, path: str
+) -> None:
+    body = {"target": "person-1", "epsilon": "1"} if method == "POST" else None
+    for secret in invalid.values():
         refused = served.ask(method, path, secret, body)
         assert (refused.status_code, refused.json()["error"]) == (401, "NoKey")
         assert refused.headers["www-authenticate"] == "Bearer"
     if (method, path) in OWNERS:
-        refused = served.ask(method, path, served.analyst, body)  # type: ignore[attr-defined]
+        refused = served.ask(method, path, emil, body)
         assert (refused.status_code, refused.json()["error"]) == (403, "NotAllowed")
 
 
@@ -224,6 +241,11 @@ def test_two_processes_serve_one_budget_in_postgresql(tmp_path: Path, postgres_u
             asked = [pool.submit(service.ask, "POST", "/v1/releases", key, question) for key in keys * 5]
             statuses = Counter(one.result().status_code for one in asked)
         assert statuses == {200: 10, 429: 10}
+        newest = service.ask("GET", "/v1/ledger/head", service.owner).json()
+        end = time.monotonic() + 20
+        while json.loads((tmp_path / "head.json").read_text()) != newest and time.monotonic() < end:
+            time.sleep(0.1)
+        assert json.loads((tmp_path / "head.json").read_text()) == newest, "both keep the head, none takes it back"
         budget = service.ask("GET", "/v1/budget", service.owner).json()
         assert budget["all"]["spent"] == "10"
         assert (

@@ -12,7 +12,7 @@ from typing import Annotated, Any, final
 
 from fastapi import Depends, FastAPI, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, StreamingResponse
+from fastapi.responses import JSONResponse, PlainTextResponse, StreamingResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
@@ -127,6 +127,11 @@ class Service:
             raise NoKey("a valid key is needed: send the header Authorization: Bearer <key>.")
         self.pace.check(key)
         return key
+
+
+def _also(kind: str) -> dict[int | str, dict[str, Any]]:
+    """Of what kind an answer is, where it is not JSON."""
+    return {200: {"content": {kind: {}}}}
 
 
 def _forget(head: Head) -> None:
@@ -262,7 +267,11 @@ def make_app(vault: Vault, ledger: Ledger, keys: Keys, remember: Callable[[Head]
             fields["meaning"] = limit.contract.meaning(limit.total)
         return fields
 
-    @app.get("/v1/ledger", summary="Every row, one JSON object a line; for the owner")
+    @app.get(
+        "/v1/ledger",
+        summary="Every row, one JSON object a line; for the owner",
+        responses=_also("application/x-ndjson"),
+    )
     def rows(key: OwnerOnly) -> StreamingResponse:  # noqa: ARG001
         def lines() -> Iterator[str]:
             for row in service.ledger.rows():
@@ -299,9 +308,9 @@ def make_app(vault: Vault, ledger: Ledger, keys: Keys, remember: Callable[[Head]
         service.ledger.head()
         return {"status": "ok"}
 
-    @app.get("/metrics", summary="For Prometheus, with the owner's key")
+    @app.get("/metrics", summary="For Prometheus, with the owner's key", responses=_also("text/plain"))
     def metrics(key: OwnerOnly) -> Response:  # noqa: ARG001
-        return Response(service.metrics.text(), media_type="text/plain; version=0.0.4")
+        return PlainTextResponse(service.metrics.text(), media_type="text/plain; version=0.0.4")
 
     _add_errors(app)
     _add_console(app)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, MutableMapping
+from contextlib import suppress
 from threading import Event, Thread
 from time import monotonic
 from typing import Any, final
@@ -53,16 +54,14 @@ class Watch:
             await send(message)
 
         refusal = self._refusal(scope)
-        if refusal is not None:
-            await _refuse(refusal, sending)
-            return
         self._inside += 1
         try:
-            await self._app(scope, receive, sending)
+            await (self._app(scope, receive, sending) if refusal is None else _refuse(refusal, sending))
         except Exception as error:
             scope.setdefault("state", {})["note"] = type(error).__name__
             if not status:
-                await _refuse(FAILED, sending)
+                with suppress(Exception):  # whoever asked may be gone
+                    await _refuse(FAILED, sending)
         finally:
             self._inside -= 1
 

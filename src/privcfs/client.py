@@ -65,6 +65,10 @@ class Client:
         found = self._ask("POST", "/v1/dry-run", {"target": str(target), "epsilon": str(epsilon)})
         return Intervention.from_dict(found["intervention"])
 
+    def guess(self, target: int | str) -> Intervention:
+        """The honest zero: the best guess from public data alone; free."""
+        return Intervention.from_dict(self._ask("GET", f"/v1/guess/{quote(str(target))}")["intervention"])
+
     def budget(self) -> dict[str, Any]:
         """What you have spent and what is left."""
         return self._fields("GET", "/v1/budget")

@@ -77,6 +77,7 @@ def test_an_analyst_sees_the_cost_before_paying_and_the_answer_after(page: Any, 
     page.get_by_role("button", name="Pay 1 and ask").click()
     page.get_by_role("heading", name="Answer", exact=True).wait_for()
     assert page.locator("#picture svg circle").count() > 1
+    assert page.locator("#zero").inner_text().startswith("For nothing, public data alone suggest: ")
     with page.expect_download() as waiting:
         page.get_by_role("link", name="Download the certificate").click()
     certificate = json.loads(Path(waiting.value.path()).read_text())
@@ -93,6 +94,7 @@ def test_the_owner_sees_everyone_and_makes_and_revokes_keys(page: Any, served: S
     sign_in(page, served.owner)
     page.get_by_role("tab", name="Budget").click()
     page.get_by_text("Everyone: epsilon").wait_for()
+    page.get_by_text("an edge from all answers together").first.wait_for()
     picture(page, "budget")
     page.get_by_role("tab", name="Keys").click()
     who = f"bob {page.size}"
@@ -107,6 +109,10 @@ def test_the_owner_sees_everyone_and_makes_and_revokes_keys(page: Any, served: S
     picture(page, "keys")
     page.get_by_role("tab", name="Ledger").click()
     page.get_by_role("cell", name="OPENED").wait_for()
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="Download the head").click()
+    newest = served.ask("GET", "/v1/ledger/head", served.owner).json()
+    assert json.loads(Path(waiting.value.path()).read_text()) == newest
     picture(page, "ledger")
     page.get_by_role("tab", name="Log").click()
     page.get_by_role("cell", name="POST /v1/keys").first.wait_for()

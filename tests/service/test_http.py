@@ -87,6 +87,7 @@ OWNERS += [("DELETE", "/v1/keys/none"), ("GET", "/v1/log"), ("GET", "/metrics")]
 ANYONES = [("POST", "/v1/releases"), ("POST", "/v1/releases/batch"), ("GET", "/v1/releases/x")]
 ANYONES += [("GET", "/v1/candidates/person-1"), ("GET", "/v1/quote?epsilon=1"), ("POST", "/v1/dry-run")]
 ANYONES += [("GET", "/v1/budget"), ("GET", "/v1/me"), ("GET", "/v1/neighbourhood/person-1")]
+ANYONES += [("GET", "/v1/guess/person-1")]
 
 
 def test_no_endpoint_escapes_the_trial_of_keys(served: Served) -> None:
@@ -149,6 +150,8 @@ def test_the_owner_sees_ledger_budget_and_metrics(served: Served, ann: str) -> N
     head = served.ask("GET", "/v1/ledger/head", served.owner).json()
     assert rows[0]["kind"] == "OPENED"
     assert head["digest"] == rows[-1]["digest"]
+    newest = served.ask("GET", f"/v1/ledger?after={head['position'] - 2}", served.owner).text.splitlines()
+    assert [json.loads(line) for line in newest] == rows[-2:]
     budget = served.ask("GET", "/v1/budget", served.owner).json()
     assert budget["all"]["limit"] == "10"
     assert "pure 10-differential privacy" in budget["meaning"]
@@ -214,6 +217,7 @@ def test_a_client_that_loses_answers_pays_once(served: Served) -> None:
         assert client.candidates("person-2")["number"] > 1
         assert client.dry_run("person-2", "1").size <= 2
         assert client.quote("1")["fits"]
+        assert client.guess("person-2").size > 0
         with pytest.raises(BudgetExhausted, match="does not fit"):
             client.release("person-2", "3")
         with pytest.raises(UnknownNode, match="is not a node"):

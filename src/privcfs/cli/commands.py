@@ -11,8 +11,9 @@ from rich.progress import Progress
 
 import privcfs
 from privcfs.cli.demo import run_demo
+from privcfs.cli.heads import read_head, write_head
 from privcfs.cli.output import balance_fields, console, emit, in_words, odds, release_fields, say
-from privcfs.cli.settings import load_settings, read_head, template, write_head
+from privcfs.cli.settings import load_settings, template
 from privcfs.embedded import NAMES
 from privcfs.errors import BudgetExhausted, InputError, SettingsError, VerificationFailed
 from privcfs.gate.accounting import Limit
@@ -138,6 +139,9 @@ def explain(
                     for line in in_words(release.intervention, context):
                         say(f"  {line}")
                     say(f"  request id {release.request_id}")
+            if not as_json:
+                guess = ", ".join(in_words(opened.guess(node), context))
+                say(f"  (for nothing, public data alone suggest: {guess})")
             settings.remember(opened.head())
     if not as_json:
         balance = opened.balance()

@@ -5,12 +5,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from privcfs.cli.output import balance_fields, emit, in_words, odds, release_fields, say
 from privcfs.cli.page import Story, page
 from privcfs.embedded import Dataset, load_dataset
 from privcfs.errors import BudgetExhausted, SettingsError
+from privcfs.gate.guidance import row_zero
 from privcfs.gate.mechanisms.mechanism import Mechanism
 from privcfs.gate.method import GUIDED
 from privcfs.gate.vault import Vault
@@ -105,16 +104,14 @@ def behind_the_curtain(graph: PrivateGraph, context: PublicContext, release: Rel
     """What only the owner could compute, and the honest zero: the best guess from public data alone."""
     candidates = METHOD.candidates.propose(context, release.target)
     outcomes = evaluate(graph, context, candidates, Deadline(METHOD.evaluation_seconds))
-    snapshot = PrivateGraph.from_edges(context.snapshot.pairs, number_of_nodes=context.number_of_nodes)
-    margins = evaluate(snapshot, context, candidates, Deadline(METHOD.evaluation_seconds)).margins()
-    guess = 1 + int(np.argmin(margins[1:])) if len(margins) > 1 else 0
+    guess = list(candidates).index(row_zero(context, candidates, METHOD.utility))
     flips = outcomes.flips()
     mechanism = METHOD.prepare(context, candidates, release.epsilon)
     probabilities = mechanism.probabilities(METHOD.utility.score(outcomes), release.epsilon)
     return {
         "release_flips": bool(flips[list(candidates).index(release.intervention)]),
         "chance": float(probabilities @ flips),
-        "guess": in_words(candidates[guess], context) if guess else ["no intervention"],
+        "guess": in_words(candidates[guess], context),
         "guess_flips": bool(flips[guess]),
         "ceiling": bool(flips.any()),
     }

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, final
 
+from privcfs.cli.heads import read_head, write_head
 from privcfs.errors import ContextError, InputError, LedgerMissing, SettingsError
 from privcfs.files import EdgeListReader, read_features, read_node_ids
 from privcfs.gate.accounting import Limit
@@ -307,35 +308,12 @@ class Settings:
         return self.folder / self._text(table, key)
 
 
-def read_head(path: Path) -> Head | None:
-    """The head that a file keeps, if the file exists."""
-    try:
-        return Head.from_json(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, InputError) as error:
-        raise SettingsError(f"head file {path} cannot be read: {error}") from None
-
-
 def exists(path: Path) -> bool:
     """Whether a file is there; a path that cannot even be looked up is the owner's mistake."""
     try:
         return path.exists()
     except (OSError, ValueError) as error:
         raise SettingsError(f"path {str(path)[:80]!r} cannot be looked up: {error}.") from None
-
-
-def write_head(path: Path, head: Head) -> None:
-    """Replaces the file in one step, never by an older head: a crash or a second writer leaves one whole head."""
-    kept = read_head(path)
-    if kept is not None and kept.graph_id == head.graph_id and kept.position > head.position:
-        return
-    try:
-        fresh = path.with_name(f"{path.name}.{secrets.token_hex(4)}.new")
-        fresh.write_text(head.to_json() + "\n", encoding="utf-8")
-        fresh.replace(path)
-    except (OSError, ValueError) as error:
-        raise SettingsError(f"head file {path} cannot be written: {error}.") from None
 
 
 def load_settings(path: Path) -> Settings:

@@ -27,6 +27,7 @@ from privcfs.public.candidates.costs import Costs
 from privcfs.public.context import PublicContext
 from privcfs.public.guidance.plan import WHOLE, Belief
 from privcfs.public.guidance.worlds import Worlds
+from privcfs.public.interventions import Intervention
 
 FEW = (1, 3, 10)  # how many of the strongest candidates flip where flips are harder than imagined
 FOURTH = 4  # of the imagined graphs, those that doubt looks at
@@ -77,6 +78,13 @@ class Rehearsal(Guide):
             min(measure.share, Fraction(max(round(self.nothing * WHOLE), 1), WHOLE)) if self.nothing else measure.share
         )
         return SubsetSelection(share, tuple(base.tolist()))
+
+
+def row_zero(context: PublicContext, candidates: Candidates, utility: Utility) -> Intervention:
+    """The honest zero, at epsilon 0: the candidate that leaves the lowest margin on the public snapshot."""
+    snapshot = PrivateGraph(context.snapshot.pairs, context.number_of_nodes)
+    _, margins = _rehearsed(snapshot, context, candidates, utility)
+    return candidates[1 + int(np.argmin(margins[1:])) if len(candidates) > 1 else 0]
 
 
 @lru_cache(maxsize=64)

@@ -30,6 +30,7 @@ from privcfs.errors import BackboneError, BadEpsilon, InputError, PrivcfsError, 
 from privcfs.gate.accounting import Balance, Limit
 from privcfs.gate.asking import CLOSE_CALL, CLOSENESS, MOST_SUGGESTIONS, YES_OR_NO, Asked, alone, known, says, without
 from privcfs.gate.contracts import FixedPrice
+from privcfs.gate.guidance import row_zero
 from privcfs.gate.ledger import open_ledger
 from privcfs.gate.ledger.ledger import Ledger, Request
 from privcfs.gate.mechanisms.mechanism import Mechanism, Weighed
@@ -148,15 +149,15 @@ class Vault:
         """What a release might look like: drawn as one would be, but on the public snapshot; costs nothing."""
         node, price = self._context.node(target), parse_epsilon(epsilon)
         candidates, mechanism = _laid_out(self._method, self._context, node, price)
-        snapshot = PrivateGraph.from_edges(self._context.snapshot.pairs, number_of_nodes=self._context.number_of_nodes)
-        utility, context = self._method.utility, self._context
-        scores = self._evaluated(
-            node,
-            utility.failed(candidates),
-            monotonic(),
-            lambda limit: utility.score(evaluate(snapshot, context, candidates, limit)),
-        )
+        snapshot = PrivateGraph(self._context.snapshot.pairs, self._context.number_of_nodes)
+        context, utility = self._context, self._method.utility
+        on_snapshot = lambda limit: utility.score(evaluate(snapshot, context, candidates, limit))  # noqa: E731
+        scores = self._evaluated(node, utility.failed(candidates), monotonic(), on_snapshot)
         return candidates[mechanism.draw(scores, price, self._randomness)]
+
+    def guess(self, target: int | str) -> Intervention:
+        """The honest zero: the best guess from public data alone; costs nothing."""
+        return row_zero(self._context, self.propose(target), self._method.utility)
 
     def cost(self, epsilon: Price) -> Fraction:
         """What a release at this price counts at most, in the unit of the ledger's contract; public."""

@@ -233,6 +233,11 @@ def make_app(vault: Vault, ledger: Ledger, keys: Keys, remember: Callable[[Head]
         labels = _labels(service, named)
         return {"target": node, "neighbours": near, "pairs": sorted(map(list, among)), "labels": labels}
 
+    @app.get("/v1/guess/{target:path}", summary="The honest zero: the best guess from public data alone; free")
+    def guess(target: Node, key: Caller) -> dict[str, Any]:
+        _may_ask(service, key, target)
+        return {"intervention": service.vault.guess(target).to_dict(), "epsilon": "0"}
+
     @app.get("/v1/quote", summary="What a release would cost, and whether it fits; free")
     def quote(epsilon: Annotated[str, Query(min_length=1, max_length=200)], key: Caller) -> dict[str, Any]:
         price, cost = parse_epsilon(epsilon), service.vault.cost(epsilon)
@@ -265,6 +270,7 @@ def make_app(vault: Vault, ledger: Ledger, keys: Keys, remember: Callable[[Head]
             fields["analysts"] = {name: _balance(service.ledger.balance(name)) for name in names}
             fields["contract"] = limit.contract.to_dict()
             fields["meaning"] = limit.contract.meaning(limit.total)
+            fields["held"] = show(service.ledger.balance().held)
         return fields
 
     @app.get(
@@ -272,9 +278,9 @@ def make_app(vault: Vault, ledger: Ledger, keys: Keys, remember: Callable[[Head]
         summary="Every row, one JSON object a line; for the owner",
         responses=_also("application/x-ndjson"),
     )
-    def rows(key: OwnerOnly) -> StreamingResponse:  # noqa: ARG001
+    def rows(key: OwnerOnly, after: Annotated[int, Query(ge=0, lt=1 << 62)] = 0) -> StreamingResponse:  # noqa: ARG001
         def lines() -> Iterator[str]:
-            for row in service.ledger.rows():
+            for row in service.ledger.rows(after):
                 yield json.dumps(row) + "\n"
 
         return StreamingResponse(lines(), media_type="application/x-ndjson")

@@ -225,9 +225,9 @@ class ChainedLedger(Ledger):
         with self._reading() as connection:
             return {str(json.loads(body)["terms"]["adjacency"]) for (body,) in _held(connection)}
 
-    def rows(self) -> Iterator[dict[str, Any]]:
+    def rows(self, after: int = 0) -> Iterator[dict[str, Any]]:
         """In pages: a slow reader keeps nobody waiting."""
-        names, last = [*COLUMNS.split(", "), "digest"], 0
+        names, last = [*COLUMNS.split(", "), "digest"], after
         query = f"SELECT {COLUMNS}, digest FROM entries WHERE position > :last ORDER BY position LIMIT {PAGE}"
         while True:
             with self._reading() as connection:

@@ -85,8 +85,8 @@ class Ledger(ABC):
         """Between what the paid answers are private; where there are several, the sum holds for the narrowest."""
 
     @abstractmethod
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """Every row as it stands, for the owner."""
+    def rows(self, after: int = 0) -> Iterator[dict[str, Any]]:
+        """Every row after a position as it stands, for the owner."""
 
     @abstractmethod
     def head(self) -> Head:

@@ -40,8 +40,8 @@ class MemoryLedger(Ledger):
             self._paid, self._sums = before
             raise
 
-    def rows(self) -> Iterator[dict[str, Any]]:
-        yield from ({"request": repr(request)} for request in self._paid.values())
+    def rows(self, after: int = 0) -> Iterator[dict[str, Any]]:
+        yield from [{"request": repr(request)} for request in self._paid.values()][after:]
 
     def _charge(self, request: Request) -> str | None:
         key = request.analyst, request.request_id

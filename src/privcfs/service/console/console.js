@@ -125,10 +125,12 @@ find("leave").addEventListener("click", leave);
 // Asking
 
 const accuracy = (epsilon) => 1 / (1 + Math.exp(-epsilon));
+const percent = (epsilon) => `${(Math.ceil(10000 * accuracy(epsilon)) / 100).toString()} %`;
+const count = (number, what) => `${number} ${what}${Number(number) === 1 ? "" : "s"}`;
 
-function gauge(epsilon) {
+function gauge(epsilon, about = "an edge") {
   const share = 2 * accuracy(epsilon) - 1;
-  const words = `Whoever wants to learn of an edge is right at most ${(100 * accuracy(epsilon)).toFixed(1)} % of the time (a coin: 50 %).`;
+  const words = `Whoever wants to learn of ${about} is right at most ${percent(epsilon)} of the time (a coin: 50 %).`;
   const picture = draw("svg", { viewBox: "0 0 320 20", role: "img", "aria-label": words });
   picture.append(
     draw("rect", { class: "track", x: 1, y: 4, width: 318, height: 12, rx: 6 }),
@@ -217,17 +219,23 @@ find("try").addEventListener("click", async () => {
   }
 });
 
-async function present(intervention, target, release) {
-  const around = await ask("GET", `v1/neighbourhood/${encodeURIComponent(target)}`);
-  const named = [...intervention.delete, ...intervention.add].flat();
-  const name = (node) => around.labels[node] ?? String(node);
+function describe(intervention, name) {
   const parts = [
     ...intervention.delete.map(([one, other]) => `delete ${name(one)} – ${name(other)}`),
     ...intervention.add.map(([one, other]) => `add ${name(one)} – ${name(other)}`),
     ...intervention.mask.map((feature) => `mask feature ${feature}`),
   ];
+  return parts.length ? parts.join(", ") : "no intervention";
+}
+
+async function present(intervention, target, release) {
+  const around = await ask("GET", `v1/neighbourhood/${encodeURIComponent(target)}`);
+  const named = [...intervention.delete, ...intervention.add].flat();
+  const name = (node) => around.labels[node] ?? String(node);
   find("answer-title").textContent = release ? "Answer" : "An answer might look like this (public data only, not paid)";
-  find("words").textContent = parts.length ? parts.join(", ") : "no intervention";
+  find("words").textContent = describe(intervention, name);
+  const guess = await ask("GET", `v1/guess/${encodeURIComponent(target)}`);
+  find("zero").textContent = `For nothing, public data alone suggest: ${describe(guess.intervention, name)}.`;
   find("promise").textContent = release ? release.guarantee.statement : "Drawn on the public snapshot. It says nothing about the private graph.";
   find("download").hidden = !release;
   if (release) find("download").href = URL.createObjectURL(new Blob([JSON.stringify(release, null, 2)], { type: "application/json" }));
@@ -268,7 +276,7 @@ function neighbourhood(around, intervention, named) {
 function meter(name, balance) {
   const limit = balance.limit === null ? null : Number(balance.limit);
   const share = limit ? Math.min(Number(balance.spent) / limit, 1) : 0;
-  const words = `${name}: ${balance.unit} ${balance.spent} of ${balance.limit ?? "no limit"} spent in ${balance.answers} answers`;
+  const words = `${name}: ${balance.unit} ${balance.spent} of ${balance.limit ?? "no limit"} spent in ${count(balance.answers, "answer")}`;
   const picture = draw("svg", { viewBox: "0 0 600 18", role: "img", "aria-label": words });
   picture.append(
     draw("rect", { class: "track", x: 1, y: 2, width: 598, height: 14, rx: 7 }),
@@ -282,40 +290,73 @@ async function showBudget() {
   const meters = found.all ? [meter("Everyone", found.all), ...Object.entries(found.analysts).map(([name, one]) => meter(name, one))] : [meter("You", found.yours)];
   find("meters").replaceChildren(...meters);
   find("meaning").textContent = found.meaning ? `The limit means: ${found.meaning}.` : "";
+  attackers(found);
   const prices = ["0.1", "0.5", "1", "2", "4", "8"];
   const quotes = await Promise.all(prices.map((price) => ask("GET", `v1/quote?epsilon=${price}`).catch(() => null)));
   table("prices", ["epsilon", "cost", "more answers", "attacker right at most"], prices.map((price, number) => {
     const one = quotes[number];
     const more = one && one.left !== null && Number(one.cost) > 0 ? Math.floor(Number(one.left) / Number(one.cost) + 1e-9) : "–";
-    return [price, one ? `${one.unit} ${one.cost}` : "–", String(more), `${(100 * accuracy(Number(price))).toFixed(1)} %`];
+    return [price, one ? `${one.unit} ${one.cost}` : "–", String(more), bar(2 * accuracy(Number(price)) - 1, percent(Number(price)))];
   }));
+}
+
+function bar(share, words) {
+  const picture = draw("svg", { class: "bar", viewBox: "0 0 160 14", role: "img", "aria-label": words });
+  picture.append(draw("rect", { class: share > 0.75 ? "fill high" : "fill", x: 0, y: 2, width: Math.max(100 * share, 1), height: 10 }));
+  picture.append(draw("text", { x: 100 * share + 5, y: 12 }, words));
+  return picture;
+}
+
+// How much all answers together may tell about one edge: so far, and when the limit is reached
+
+function attackers(found) {
+  const whole = found.all ?? found.yours;
+  const about = [["So far", whole.spent], ["At the limit", whole.limit]].filter(([, amount]) => amount !== null);
+  const shown = whole.unit === "epsilon" ? about.map(([when, amount]) => make("div", {}, make("p", {}, `${when} (epsilon ${amount})`), gauge(Number(amount), `an edge from all ${found.all ? "" : "your "}answers together`))) : [];
+  find("attackers").replaceChildren(...shown);
+  find("held").textContent = found.held && found.held !== "0" ? `${whole.unit} ${found.held} of this is paid for answers that were never fetched; asking again with their request ids costs nothing.` : "";
 }
 
 // The owner's tables
 
+const SHOWN = 2000; // rows of the ledger that are drawn; the export has them all
+
 async function showLedger() {
-  const text = await ask("GET", "v1/ledger");
-  const rows = text.trim().split("\n").map((line) => JSON.parse(line));
   const head = await ask("GET", "v1/ledger/head");
-  find("export").href = URL.createObjectURL(new Blob([text], { type: "application/x-ndjson" }));
-  find("head").href = URL.createObjectURL(new Blob([JSON.stringify(head)], { type: "application/json" }));
-  const held = rows.filter((row) => row.kind === "HELD");
+  const text = await ask("GET", `v1/ledger?after=${Math.max(head.position - SHOWN, 0)}`);
+  const rows = text.trim().split("\n").filter(Boolean).map((line) => JSON.parse(line));
   const days = new Map();
-  for (const row of held) {
+  for (const row of rows.filter((one) => one.kind === "HELD")) {
     const day = JSON.parse(row.body).day;
     days.set(day, (days.get(day) ?? 0) + row.cost / 1e9);
   }
-  find("days").replaceChildren(make("h3", {}, "Spent on each day"), bars([...days].slice(-30)));
+  const among = head.position > SHOWN ? ` (newest ${SHOWN} rows)` : "";
+  find("days").replaceChildren(make("h3", {}, `Spent on each day${among}`), bars([...days].slice(-30)));
   table("rows", ["row", "kind", "analyst", "request", "cost", "digest"], rows.slice(-50).reverse().map((row) => [
     String(row.position), row.kind, row.analyst, row.request_id, row.cost ? String(row.cost / 1e9) : "", row.digest.slice(0, 12),
   ]));
 }
 
+async function save(path, name, type) {
+  try {
+    const found = await ask("GET", path);
+    const content = typeof found === "string" ? found : JSON.stringify(found);
+    const link = make("a", { download: name, href: URL.createObjectURL(new Blob([content], { type })) });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  } catch (error) {
+    say(error.message, "bad");
+  }
+}
+
+find("export").addEventListener("click", () => save("v1/ledger", "ledger.ndjson", "application/x-ndjson"));
+find("head").addEventListener("click", () => save("v1/ledger/head", "head.json", "application/json"));
+
 function bars(days) {
   if (!days.length) return make("p", { className: "help" }, "Nothing is spent yet.");
   const most = Math.max(...days.map(([, spent]) => spent));
   const words = `Spent on each day: ${days.map(([day, spent]) => `${day} ${spent}`).join(", ")}`;
-  const picture = draw("svg", { viewBox: "0 0 600 150", role: "img", "aria-label": words });
+  const picture = draw("svg", { class: "chart", viewBox: "0 0 600 150", role: "img", "aria-label": words });
   const width = Math.min(600 / days.length, 60);
   days.forEach(([day, spent], number) => {
     const height = (100 * spent) / most;

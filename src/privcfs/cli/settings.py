@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, final
 
 from privcfs.cli.heads import read_head, write_head
+from privcfs.cli.ties import another, tie, tied
 from privcfs.errors import ContextError, InputError, LedgerMissing, SettingsError
 from privcfs.files import EdgeListReader, read_features, read_node_ids
 from privcfs.gate.accounting import Limit
@@ -160,7 +161,11 @@ class Settings:
         """The account, made on first use."""
         budget = self.tables["budget"]
         limit = Limit.of(self._text("budget", "limit"), budget.get("limit_per_analyst"), self.contract())
-        ledger = self._open(limit, self.known())
+        edges, known = self._path("graph", "edges"), self.known()
+        if known is None and tied(edges) and not self._ledger_exists():
+            raise another(edges)
+        ledger = self._open(limit, known)
+        tie(edges, ledger)
         self.remember(ledger.head())
         return ledger
 

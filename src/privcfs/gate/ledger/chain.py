@@ -266,7 +266,8 @@ class ChainedLedger(Ledger):
         for statement in MIGRATIONS.values():
             connection.run(statement)
         self._migrated(connection)
-        opening = {"graph_id": graph_id or secrets.token_hex(16), **_limit_fields(limit)}
+        unique = secrets.token_hex(16)  # no two ledgers begin alike
+        opening = {"graph_id": graph_id or unique, "ledger": unique, **_limit_fields(limit)}
         _append(connection, _State(), OPENED, "", "", 0, _canonical(opening))
 
     def _check_owner(self, limit: Limit | None, graph_id: str | None) -> None:

@@ -125,7 +125,10 @@ find("leave").addEventListener("click", leave);
 // Asking
 
 const accuracy = (epsilon) => 1 / (1 + Math.exp(-epsilon));
-const percent = (epsilon) => `${(Math.ceil(10000 * accuracy(epsilon)) / 100).toString()} %`;
+const percent = (epsilon) => {
+  const scale = epsilon < 8 ? 1e2 : 1e6;
+  return `${Math.ceil(100 * scale * accuracy(epsilon)) / scale} %`;
+};
 const count = (number, what) => `${number} ${what}${Number(number) === 1 ? "" : "s"}`;
 
 function gauge(epsilon, about = "an edge") {

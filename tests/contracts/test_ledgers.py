@@ -7,7 +7,9 @@ import random
 import signal
 import sqlite3
 import time
+from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import psycopg
@@ -145,6 +147,32 @@ def test_several_charges_are_paid_together_or_not_at_all(url: str) -> None:
     assert pays_together(ledger)
     assert ledger.charge_all([request("a"), request("b"), request("c", "bob")]) == ["first", None, None]
     assert ledger.balance().spent == 3
+
+
+def test_threads_share_commits_and_nothing_else(url: str) -> None:
+    ledger = open_ledger(url, Limit.of("400", "12"))
+
+    def ask(number: int) -> list[str]:
+        """Some that fit, a batch that does not, a conflict; each answered by itself."""
+        who, seen = f"analyst {number}", []
+        for part in range(4):
+            one = request(f"{part}", who)
+            ledger.charge(one)
+            seen.append(ledger.finish(one, f"{number} {part}"))
+            with pytest.raises(BudgetExhausted, match="analyst's limit 12"):
+                ledger.charge_all([request(f"batch {part} {place}", who) for place in range(13)])
+            with pytest.raises(RequestConflict, match="other parameters"):
+                ledger.charge(request(f"{part}", who, target=8))
+        return seen
+
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(ask, range(8)))
+    assert found == [[f"{number} {part}" for part in range(4)] for number in range(8)]
+    assert ledger.balance().spent == 32
+    assert [ledger.balance(f"analyst {number}").spent for number in range(8)] == [4] * 8
+    ledger.verify()
+    kinds = Counter(row["kind"] for row in ledger.rows())
+    assert kinds == {"OPENED": 1, "HELD": 32, "RELEASED": 32}
 
 
 class PaysOneByOne(MemoryLedger):

@@ -14,8 +14,10 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,7 @@ from privcfs.public.epsilon import NANO
 from tools.postgres import Postgres
 
 PROCESSES = 8
+THREADS = 3  # in each process, so that commits are shared
 NODES = 12
 ANALYSTS = 5
 PRICE = Fraction(1, 4)
@@ -105,9 +108,10 @@ def work(url: str, names: Sequence[int], file: Path, ledger_type: Any = open_led
         except LedgerError:
             time.sleep(0.05)
     vault = Vault(*world(), ledger=ledger, method=Method(Product(most_pairs=1, most_features=1)))
-    with file.open("a", buffering=1) as answers:
-        for number in names:
-            answers.write(f"{_ask(vault, number)}\n")
+    with file.open("a", buffering=1) as answers, ThreadPoolExecutor(THREADS) as pool:
+        for start in range(0, len(names), 10 * THREADS):
+            for line in pool.map(partial(_ask, vault), names[start : start + 10 * THREADS]):
+                answers.write(f"{line}\n")
 
 
 def _ask(vault: Vault, number: int) -> str:
@@ -194,12 +198,13 @@ def _whole_lines(file: Path) -> list[str]:
 
 ABOUT = """# Chaos
 
-Written by `make chaos`: {processes} processes ask for releases (epsilon 1/4 each, five analysts, one request in five
-asked by two processes at once) until {requests:,} requests are answered, while a hand kills one of them, or a
-connection of the database, or the whole database, at random moments; whoever is killed is started again, opens the
-ledger, which checks its whole chain, and asks again under the same request ids. The limit leaves room for nine in ten.
-Then everything is examined: never over the limit; no answer without a charge before it; no id with two answers; every
-answer that a process wrote down is the one that the ledger holds; every refusal was due; nothing paid is unanswered.
+Written by `make chaos`: {processes} processes of {threads} threads ask for releases (epsilon 1/4 each, five analysts,
+one request in five asked by two processes at once) until {requests:,} requests are answered, while a hand kills one of
+them, or a connection of the database, or the whole database, at random moments; whoever is killed is started again,
+opens the ledger, which checks its whole chain, and asks again under the same request ids. The limit leaves room for
+nine in ten. Then everything is examined: never over the limit; no answer without a charge before it; no id with two
+answers; every answer that a process wrote down is the one that the ledger holds; every refusal was due; nothing paid
+is unanswered.
 
 | ledger | requests | answered | refused | killed | seconds | faults |
 |---|---|---|---|---|---|---|
@@ -224,7 +229,7 @@ def main(given: Iterable[str] | None = None) -> None:
     parser.add_argument("--every", type=float, default=0.5, help="seconds between two kills, on average")
     parser.add_argument("--write", default="docs/chaos.md", help="the page, or - to print it")
     options = parser.parse_args(None if given is None else list(given))
-    text = ABOUT.format(processes=PROCESSES, requests=options.requests)
+    text = ABOUT.format(processes=PROCESSES, threads=THREADS, requests=options.requests)
     with tempfile.TemporaryDirectory() as folder:
         url = f"sqlite:///{Path(folder) / 'budget.db'}"
         text += row("SQLite", run(url, options.requests, every=options.every)) + "\n"

@@ -35,7 +35,7 @@ class Client:
         """One private counterfactual."""
         name = request_id or secrets.token_hex(16)
         body = {"target": str(target), "epsilon": str(epsilon), "request_id": name}
-        return _release(self._ask("POST", "/v1/releases", body))
+        return _release(self._ask("POST", "/v1/releases", body, name))
 
     def release_all(
         self, questions: Sequence[tuple[int | str, str]], *, request_id: str | None = None
@@ -46,7 +46,7 @@ class Client:
             {"target": str(target), "epsilon": str(epsilon), "request_id": f"{name}/{number}"}
             for number, (target, epsilon) in enumerate(questions)
         ]
-        return [_release(one) for one in self._ask("POST", "/v1/releases/batch", {"questions": asked})]
+        return [_release(one) for one in self._ask("POST", "/v1/releases/batch", {"questions": asked}, name)]
 
     def released(self, request_id: str) -> Release:
         """A release of yours that is paid and finished."""
@@ -87,7 +87,7 @@ class Client:
         found: dict[str, Any] = self._ask(method, path)
         return found
 
-    def _ask(self, method: str, path: str, body: Any = None) -> Any:
+    def _ask(self, method: str, path: str, body: Any = None, request_id: str = "") -> Any:
         """Every question is safe to repeat: paid ones carry a request id."""
         for attempt in range(RETRIES + 1):
             try:
@@ -102,7 +102,7 @@ class Client:
                 reason = f"the service is busy ({answer.status_code})"
             if attempt < RETRIES:
                 time.sleep(PATIENCE * 2**attempt)
-        name = f" with request id {body['request_id']}" if body and "request_id" in body else ""
+        name = f" with request id {request_id}" if request_id else ""
         raise LedgerError(f"{reason}; ask again{name}: it pays once.")
 
 

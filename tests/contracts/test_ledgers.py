@@ -197,6 +197,18 @@ def test_the_owner_can_read_every_row(url: str) -> None:
     assert rows[-1]["digest"] == ledger.head().digest
 
 
+def test_a_ledger_set_back_while_it_serves_is_refused(url: str) -> None:
+    ledger = open_ledger(url, Limit.of("3"))
+    for name in "abc":
+        ledger.charge(request(name))
+    forge(url, "DELETE FROM entries WHERE position > 2")
+    with pytest.raises(LedgerRolledBack, match="lacks row 4"):
+        ledger.charge(request("d"))
+    with pytest.raises(LedgerRolledBack, match="lacks row 4"):
+        ledger.head()
+    assert open_ledger(url).balance().spent == 1, "who does not know better cannot tell: that is what heads are for"
+
+
 def test_a_ledger_that_lost_rows_is_refused_against_the_exported_head(url: str) -> None:
     ledger = open_ledger(url, Limit.of("3"))
     ledger.charge(request("a"))

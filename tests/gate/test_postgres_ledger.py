@@ -138,3 +138,18 @@ def test_a_process_killed_between_charge_and_commit_leaves_nothing(postgres_url:
     assert ledger.charge(request("a")) is None
     ledger.verify()
     assert ledger.balance().spent == 1
+
+
+def test_a_user_with_few_rights_can_charge_and_change_nothing(postgres_url: str) -> None:
+    open_ledger(postgres_url, Limit.of("3"))
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("CREATE ROLE clerk LOGIN")
+        connection.execute("GRANT SELECT, INSERT, UPDATE ON entries TO clerk")
+        connection.execute("GRANT SELECT ON ledger_version TO clerk")
+    as_clerk = postgres_url.replace("//postgres:", "//clerk:")
+    assert as_clerk != postgres_url
+    ledger = open_ledger(as_clerk)
+    ledger.charge(request("a"))
+    assert ledger.finish(request("a"), "answer") == "answer"
+    with psycopg.connect(as_clerk) as connection, pytest.raises(psycopg.Error, match="append-only"):
+        connection.execute("UPDATE entries SET cost = 0")

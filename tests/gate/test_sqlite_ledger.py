@@ -17,6 +17,7 @@ from privcfs.errors import (
     LedgerCorrupt,
     LedgerError,
     LedgerLocked,
+    LedgerMissing,
     LedgerRolledBack,
     LedgerTooNew,
     SettingsError,
@@ -93,19 +94,44 @@ def test_a_missing_ledger_or_folder_is_named(path: Path, tmp_path: Path) -> None
         open_ledger("budget.db")
 
 
-def test_a_file_that_was_replaced_is_opened_anew(path: Path, tmp_path: Path) -> None:
-    ledger = SqliteLedger(path, Limit.of("3"))
+def test_a_file_that_was_replaced_is_opened_anew_and_an_older_one_refused(path: Path, tmp_path: Path) -> None:
+    ledger = SqliteLedger(path, Limit.of("9"))
     ledger.charge(request("a"))
     ledger.close()
-    old = tmp_path / "old.db"
-    old.write_bytes(path.read_bytes())
+    copies = [tmp_path / "one.db", tmp_path / "two.db"]
+    for copy in copies:
+        copy.write_bytes(path.read_bytes())
+    copies[0].replace(path)
     ledger.charge(request("b"))
-    for name in ("-wal", "-shm"):
-        path.with_name(path.name + name).unlink()
-    old.replace(path)
-    assert ledger.balance().releases == 1
-    ledger.charge(request("c"))
     assert SqliteLedger(path).balance().releases == 2, "nothing is written to a file that is gone"
+    ledger.close()
+    copies[1].replace(path)
+    for attempt in (lambda: ledger.charge(request("c")), ledger.head, ledger.verify):
+        with pytest.raises(LedgerRolledBack, match="Restore the newest copy; until then nothing is released"):
+            attempt()
+    path.unlink()
+    with pytest.raises(LedgerMissing, match="is gone; restore the newest copy"):
+        ledger.charge(request("c"))
+    assert not path.exists()
+
+
+def test_an_account_that_is_long_is_not_slow(path: Path) -> None:
+    ledger, seen = SqliteLedger(path, Limit.of("9")), list[str]()
+    ledger.charge(request("a"))
+    raw = ledger._connected()
+    raw.set_trace_callback(seen.append)
+    ledger.balance("ann")
+    ledger.charge(request("a"))
+    ledger.released("ann", "a")
+    ledger.sums("ann")
+    raw.set_trace_callback(None)
+    queries = [one for one in seen if one.lstrip().startswith("SELECT") and "count(*)" not in one]
+    assert len(queries) >= 6
+    for query in seen:
+        plan = [row[3] for row in raw.execute(f"EXPLAIN QUERY PLAN {query}")] if "SELECT" in query else []
+        for step in plan:
+            looked_up = "r" in step.split()[1:2] or ("request_id=" in step)
+            assert not looked_up or "one_answer" in step, (query, plan)
 
 
 def test_a_locked_ledger_says_so_and_charges_nothing(path: Path) -> None:

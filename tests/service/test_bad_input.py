@@ -4,6 +4,7 @@ import json
 import random
 import shutil
 import socket
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
@@ -17,6 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode, checks
 
+from privcfs.service.watch import MOST_AT_ONCE, SLOWEST_BODY
 from tests.service.served import Served
 from tests.service.test_http import ANYONES, OWNERS
 from tests.shell import newcomer
@@ -151,6 +153,30 @@ def test_ten_thousand_strange_requests_do_no_harm(served: Served) -> None:
     assert statuses["none"] < FUZZED / 20, statuses
     served.shell.run("budget")
     assert httpx.get(f"{served.url}/health", timeout=10).status_code == 200
+
+
+def test_a_body_that_never_comes_or_is_longer_than_it_says_stops_nobody(served: Served) -> None:
+    head = "POST /v1/releases HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: "
+    lying = send(served, f"{head}{'0' * 9}8000000\r\n\r\n".encode() + b"x" * 1000)
+    assert lying.startswith("HTTP/1.1 413")
+    stalled = [socket.create_connection(("127.0.0.1", served.port), timeout=30) for _ in range(MOST_AT_ONCE)]
+    try:
+        for wire in stalled:
+            wire.sendall(f"{head}10\r\n\r\nx".encode())
+        end = time.monotonic() + SLOWEST_BODY + 20
+        while httpx.get(f"{served.url}/health", timeout=10).status_code != 200:
+            assert time.monotonic() < end, "bodies that never come hold the service up"
+            time.sleep(0.5)
+    finally:
+        for wire in stalled:
+            wire.close()
+
+
+def test_what_was_sent_cannot_forge_the_log(served: Served) -> None:
+    question = {"target": "person-3", "epsilon": "1\nDELETE /v1/keys\x00 204"}
+    assert served.ask("POST", "/v1/releases", served.owner, question).status_code == 422
+    newest = served.ask("GET", "/v1/log?most=5", served.owner).json()
+    assert any(one["action"].endswith("epsilon 1?DELETE /v1/keys? 204") for one in newest)
 
 
 def neighbours(tmp_path: Path) -> tuple[Served, Served]:

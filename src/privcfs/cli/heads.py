@@ -33,7 +33,10 @@ def write_head(path: Path, head: Head) -> None:
             if kept is not None and kept.graph_id == head.graph_id and kept.position > head.position:
                 return
             fresh = path.with_name(f"{path.name}.{secrets.token_hex(4)}.new")
-            fresh.write_text(head.to_json() + "\n", encoding="utf-8")
+            with fresh.open("w", encoding="utf-8") as file:
+                file.write(head.to_json() + "\n")
+                file.flush()
+                os.fsync(file.fileno())
             fresh.replace(path)
     except (OSError, ValueError) as error:
         raise SettingsError(f"head file {path} cannot be written: {error}.") from None

@@ -90,9 +90,11 @@ def make_key(
         raise SettingsError(f"role {role!r} is unknown; choose analyst or owner.")
     kind: Literal["owner", "analyst"] = "owner" if role == "owner" else "analyst"
     try:
-        allowed = None if targets is None else targets.read_text(encoding="utf-8").split()
+        lines = [] if targets is None else targets.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
         raise SettingsError(f"targets file {targets} cannot be read; give one node a line.") from None
+    context = None if targets is None else load_settings(vault).context()
+    allowed = None if context is None else [context.label(context.node(one.strip())) for one in lines if one.strip()]
     key, secret = _keys(vault).make(kind, analyst, days=days, cap=cap, targets=allowed, per_minute=per_minute)
     if as_json:
         emit({**key.to_dict(), "secret": secret})

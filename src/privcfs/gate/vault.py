@@ -152,7 +152,8 @@ class Vault:
         snapshot = PrivateGraph(self._context.snapshot.pairs, self._context.number_of_nodes)
         context, utility = self._context, self._method.utility
         on_snapshot = lambda limit: utility.score(evaluate(snapshot, context, candidates, limit))  # noqa: E731
-        scores = self._evaluated(node, utility.failed(candidates), monotonic(), on_snapshot)
+        with nullcontext() if self._answer_seconds is None else ANSWERING:  # or it would wait for private evaluations
+            scores = self._evaluated(node, utility.failed(candidates), monotonic(), on_snapshot)
         return candidates[mechanism.draw(scores, price, self._randomness)]
 
     def guess(self, target: int | str) -> Intervention:

@@ -96,17 +96,17 @@ class Pace:
         self._lock = Lock()
         self._left: dict[str, tuple[float, float]] = {}
 
-    def check(self, key: Key) -> None:
-        """Takes one, or refuses."""
+    def check(self, key: Key, number: int = 1) -> None:
+        """Takes one, or as many as a batch asks for, or refuses."""
         if key.per_minute is None:
             return
         with self._lock:
             now = monotonic()
             left, since = self._left.get(key.name, (float(key.per_minute), now))
             left = min(key.per_minute, left + (now - since) * key.per_minute / 60)
-            if left < 1:
+            if left < number:
                 raise TooFast(f"this key may ask {key.per_minute} times a minute; wait a little.")
-            self._left[key.name] = (left - 1, now)
+            self._left[key.name] = (left - number, now)
 
 
 @final
@@ -188,6 +188,7 @@ def make_app(vault: Vault, ledger: Ledger, keys: Keys, remember: Callable[[Head]
 
     @app.post("/v1/releases/batch", summary="Pay for several, all or none")
     def batch(asked: Batch, key: Caller, request: Request) -> list[dict[str, Any]]:
+        service.pace.check(key, len(asked.questions) - 1)
         for question in asked.questions:
             _may_ask(service, key, question.target)
         request.state.note = f"{len(asked.questions)} questions"
@@ -198,7 +199,7 @@ def make_app(vault: Vault, ledger: Ledger, keys: Keys, remember: Callable[[Head]
 
     @app.get("/v1/releases/{request_id:path}", summary="The certificate of a release of yours")
     def certificate(request_id: Annotated[str, Path(min_length=1, max_length=200)], key: Caller) -> dict[str, Any]:
-        stored = service.ledger.released(key.analyst, request_id)
+        stored = service.ledger.released(key.analyst, request_id) if request_id.isprintable() else None
         if stored is None:
             raise UnknownRequest("no finished release of yours has this request id.")
         return Release.from_json(stored).to_dict()
@@ -246,8 +247,8 @@ def make_app(vault: Vault, ledger: Ledger, keys: Keys, remember: Callable[[Head]
             "epsilon": show(price),
             "cost": show(cost),
             "unit": service.ledger.limit.contract.unit,
-            "left": None if left is None else show(left),
-            "fits": left is None or cost <= left,
+            "left": show(left),
+            "fits": cost <= left,
         }
 
     @app.post("/v1/dry-run", summary="What an answer might look like, drawn on the public snapshot; free")
@@ -262,7 +263,7 @@ def make_app(vault: Vault, ledger: Ledger, keys: Keys, remember: Callable[[Head]
     @app.get("/v1/budget", summary="What you have spent and what is left; for the owner, of everyone")
     def budget(key: Caller) -> dict[str, Any]:
         own = service.ledger.balance(key.analyst)
-        fields = {"yours": _balance(own), "left": None if (left := _left(service, key)) is None else show(left)}
+        fields = {"yours": _balance(own), "left": show(_left(service, key))}
         if key.role == "owner":
             limit = service.ledger.limit
             fields["all"] = _balance(service.ledger.balance())
@@ -296,6 +297,8 @@ def make_app(vault: Vault, ledger: Ledger, keys: Keys, remember: Callable[[Head]
 
     @app.post("/v1/keys", summary="A new analyst's key, shown once; for the owner", status_code=201)
     def make_key(asked: NewKey, key: OwnerOnly) -> dict[str, Any]:  # noqa: ARG001
+        for target in asked.targets or ():
+            service.vault.context.node(target)
         made, secret = service.keys.make(
             "analyst", asked.analyst, days=asked.days, cap=asked.cap, targets=asked.targets, per_minute=asked.per_minute
         )
@@ -360,12 +363,11 @@ def _may_ask(service: Service, key: Key, target: str) -> None:
     key.may_ask_about(context.label(context.node(target)))
 
 
-def _left(service: Service, key: Key) -> Fraction | None:
+def _left(service: Service, key: Key) -> Fraction:
     """What this analyst may still spend: the least of all limits."""
-    whole, own = service.ledger.balance(), service.ledger.balance(key.analyst)
-    lefts = [whole.left, own.left, None if key.cap is None else max(key.cap - own.spent, Fraction(0))]
-    known = [one for one in lefts if one is not None]
-    return min(known) if known else None
+    (whole, own), limit = service.ledger.sums(key.analyst), service.ledger.limit
+    lefts = [limit.total - whole, *(cap - own for cap in (limit.per_analyst, key.cap) if cap is not None)]
+    return max(min(lefts), Fraction(0))
 
 
 def _labels(service: Service, nodes: set[int]) -> dict[str, str]:

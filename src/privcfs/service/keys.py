@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from hmac import compare_digest
+from threading import Lock
 from typing import Any, Literal, final
 
 import sqlalchemy as sql
@@ -91,6 +92,7 @@ class Keys:
                 address = address.set(drivername="postgresql+psycopg")
             self._engine = sql.create_engine(address, pool_pre_ping=True)
             self._unwritten: deque[dict[str, Any]] = deque()
+            self._writing = Lock()
             if address.drivername == "sqlite":
                 sql.event.listen(self._engine, "connect", _write_ahead)
             TABLES.create_all(self._engine)
@@ -114,6 +116,9 @@ class Keys:
             raise InputError(f"days must lie from 1 to {LONGEST_LIFE}.")
         if per_minute is not None and per_minute < 1:
             raise InputError("per_minute must be 1 or more.")
+        most = None if cap is None else parse_decimal(cap, "cap")
+        if most is not None and most <= 0:
+            raise InputError("cap must be more than 0.")
         now, name = datetime.now(UTC), secrets.token_hex(6)
         key = Key(
             name=name,
@@ -121,7 +126,7 @@ class Keys:
             analyst=analyst,
             made=_text(now),
             ends=_text(now + timedelta(days=days)),
-            cap=None if cap is None else parse_decimal(cap, "cap"),
+            cap=most,
             targets=None if targets is None else frozenset(targets),
             per_minute=per_minute,
         )
@@ -161,19 +166,21 @@ class Keys:
     def log(self, key: Key | None, action: str, status: int) -> None:
         """Notes who did what, public facts alone; `flush` writes it down."""
         who = {"key": "" if key is None else key.name, "analyst": "" if key is None else key.analyst}
-        self._unwritten.append({"time": _text(datetime.now(UTC)), **who, "action": action[:200], "status": status})
+        said = "".join(letter if letter.isprintable() else "?" for letter in action[:200])
+        self._unwritten.append({"time": _text(datetime.now(UTC)), **who, "action": said, "status": status})
 
     def flush(self) -> None:
         """Writes down what was noted."""
-        rows = [self._unwritten.popleft() for _ in range(len(self._unwritten))]
-        if not rows:
-            return
-        try:
-            with self._engine.begin() as connection:
-                connection.execute(LOG.insert(), rows)
-        except sql.exc.SQLAlchemyError:
-            self._unwritten.extendleft(reversed(rows[-MOST_UNWRITTEN:]))
-            raise LedgerError("the log of requests cannot be written; check the service's database.") from None
+        with self._writing:
+            rows = [self._unwritten.popleft() for _ in range(len(self._unwritten))]
+            if not rows:
+                return
+            try:
+                with self._engine.begin() as connection:
+                    connection.execute(LOG.insert(), rows)
+            except sql.exc.SQLAlchemyError:
+                self._unwritten.extendleft(reversed(rows[-MOST_UNWRITTEN:]))
+                raise LedgerError("the log of requests cannot be written; check the service's database.") from None
 
     def history(self, most: int = 1000) -> Iterator[dict[str, Any]]:
         """The newest entries of the log first."""

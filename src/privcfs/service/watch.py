@@ -1,6 +1,7 @@
 """What stands around every endpoint: size and number of requests, headers, counts, the log of requests."""
 
 import json
+from asyncio import wait_for
 from collections.abc import Callable, MutableMapping
 from contextlib import suppress
 from threading import Event, Thread
@@ -9,14 +10,15 @@ from typing import Any, final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from privcfs.errors import PrivcfsError
 from privcfs.gate.ledger.ledger import Ledger
 from privcfs.public.head import Head
 from privcfs.service.keys import Keys
 from privcfs.service.metrics import Metrics
 
 LARGEST_BODY = 1 << 16
+SLOWEST_BODY = 10  # seconds between two pieces of a body
 MOST_AT_ONCE = 64  # requests in a process; more are sent away, not kept waiting
+NO_KEY = 401  # counted, not written down: whoever has no key could fill the log
 EVERY = 0.5  # seconds between two looks of the housekeeper
 HEADERS = {
     "Cache-Control": "no-store",
@@ -53,10 +55,21 @@ class Watch:
                 self._write_down(scope, status, monotonic() - started)
             await send(message)
 
+        taken, whole = 0, False
+
+        async def receiving() -> Message:
+            """A body that comes in time, and no more of it than was announced."""
+            nonlocal taken, whole
+            message = await (receive() if whole else wait_for(receive(), SLOWEST_BODY))
+            taken, whole = taken + len(message.get("body", b"")), not message.get("more_body", False)
+            if taken > LARGEST_BODY:
+                raise ValueError("too large")
+            return message
+
         refusal = self._refusal(scope)
         self._inside += 1
         try:
-            await (self._app(scope, receive, sending) if refusal is None else _refuse(refusal, sending))
+            await (self._app(scope, receiving, sending) if refusal is None else _refuse(refusal, sending))
         except Exception as error:
             scope.setdefault("state", {})["note"] = type(error).__name__
             if not status:
@@ -68,14 +81,14 @@ class Watch:
     def _refusal(self, scope: Scope) -> Refusal | None:
         headers = {name: value for name, value in scope["headers"] if name in (b"content-length", b"transfer-encoding")}
         length = headers.get(b"content-length", b"0")
-        if not length.isdigit() or int(length[:9]) > LARGEST_BODY or b"transfer-encoding" in headers:
+        if not length.isdigit() or int(length.lstrip(b"0")[:9] or 0) > LARGEST_BODY or b"transfer-encoding" in headers:
             return TOO_LARGE
         return BUSY if self._inside >= MOST_AT_ONCE else None
 
     def _write_down(self, scope: Scope, status: int, seconds: float) -> None:
         path = getattr(scope.get("route"), "path", "elsewhere")
         self._metrics.answered(scope["method"] if path != "elsewhere" else "ANY", path, status, seconds)
-        if path.startswith("/v1"):
+        if path.startswith("/v1") and status != NO_KEY:
             state: MutableMapping[str, Any] = scope.get("state", {})
             action = " ".join([scope["method"], path, state.get("note", "")]).strip()
             self._keys.log(state.get("key"), action, status)
@@ -105,11 +118,11 @@ class Housekeeper(Thread):
         over = False
         while not over:
             over = self._over.wait(EVERY)
-            try:
-                self._keys.flush()
-                self._remember(self._ledger.head())
-            except PrivcfsError:
-                self._metrics.missed()
+            for work in (self._keys.flush, lambda: self._remember(self._ledger.head())):
+                try:
+                    work()
+                except Exception:  # one that fails keeps the other from nothing, and is counted
+                    self._metrics.missed()
 
     def end(self) -> None:
         """Waits for the last look."""

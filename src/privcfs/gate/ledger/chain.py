@@ -5,7 +5,7 @@ Claim: as ledger.py, for every database that gives one writer at a time and dura
 Why: check and insert happen inside one transaction of the only writer, so no two can pass the limit together; several
     charges are one step, so all are paid or none; steps of several threads may share a transaction and its sync, each
     undone by itself where it is refused; rows are only ever appended, each with a digest over the one before; `verify`
-    recomputes everything.
+    recomputes everything; a process that writes first looks for the newest row that it has seen.
 Check: tests/contracts/test_ledgers.py::test_processes_that_race_and_die_never_pass_the_limit
 """
 
@@ -26,6 +26,7 @@ from typing import Any, NamedTuple, Protocol, final
 from privcfs.errors import (
     LedgerCorrupt,
     LedgerError,
+    LedgerLocked,
     LedgerRolledBack,
     LedgerTooNew,
     PrivcfsError,
@@ -55,6 +56,7 @@ MOST_STEPS = 64  # that share a transaction
 UNKNOWN = "{what now}"  # in an error's words: what whoever waits should do
 LOCK = RLock()  # of whoever writes; a fork waits for it
 os.register_at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release)
+INDEXED = "r.kind IN ('HELD', 'RELEASED')"  # in the very words of the index, or SQLite does not use it
 MIGRATIONS = {2: "CREATE INDEX limits ON entries (position) WHERE kind IN ('OPENED', 'LIMITED')"}
 
 
@@ -101,6 +103,9 @@ class _Step:
 
 class ChainedLedger(Ledger):
     """Opens the account of one graph, or makes it where there is none and a limit is given."""
+
+    _patience: float
+    _seen = (0, NO_DIGEST)  # the newest row that this process knows of
 
     def _open(self, limit: Limit | None, graph_id: str | None, known: Head | None) -> None:
         self._waiting: deque[_Step] = deque()
@@ -174,9 +179,17 @@ class ChainedLedger(Ledger):
         """The result of a step, durable; the first thread to get the lock takes the steps of all that wait."""
         step = _Step(work, rows, os.getpid())
         self._waiting.append(step)
-        with LOCK:
+        if not LOCK.acquire(timeout=6 * self._patience):
+            try:
+                self._waiting.remove(step)
+            except ValueError:
+                raise LedgerError("ledger does not answer; ask again with the same request id: it pays once.") from None
+            raise LedgerLocked(f"ledger does not answer; {otherwise}.")
+        try:
             while not step.done:
                 self._take_steps()
+        finally:
+            LOCK.release()
         if isinstance(step.error, LedgerError):
             raise type(step.error)(str(step.error).replace(UNKNOWN, otherwise)) from None
         if step.error is not None:
@@ -184,24 +197,34 @@ class ChainedLedger(Ledger):
         return step.result
 
     def _take_steps(self) -> None:
-        steps = [self._waiting.popleft() for _ in range(min(len(self._waiting), MOST_STEPS))]
-        mine = [step for step in steps if step.process == os.getpid()]
-        failed: Exception | None = LedgerError(f"ledger was interrupted; {UNKNOWN}.")
+        mine: list[_Step] = []
+        failed: Exception | None = LedgerError("ledger was interrupted; ask again with the same request id.")
         try:
+            while self._waiting and len(mine) < MOST_STEPS:
+                mine += [step for step in (self._waiting.popleft(),) if step.process == os.getpid()]
             with self._writing(UNKNOWN) as connection:
+                self._look_back(connection)
                 for step in mine:
                     step.take(connection)
-            failed = None
+                newest = _state(connection)
+            failed, self._seen = None, (newest.position, newest.digest)
         except LedgerError as error:
             failed = error
         finally:
             for step in mine:
                 step.error, step.done = failed or step.error, True
 
+    def _look_back(self, connection: Connection) -> None:
+        """Refuses a database that was set back while this process works."""
+        position, digest = self._seen
+        row = connection.run("SELECT digest FROM entries WHERE position = :position", position=position).fetchone()
+        if row is None or row[0] != digest:
+            raise _rolled_back(position)
+
     def balance(self, analyst: str | None = None) -> Balance:
         mine = "" if analyst is None else "AND e.analyst = :analyst"
         query = f"""SELECT coalesce(sum(cost), 0), count(*), coalesce(sum(CASE WHEN EXISTS (
-            SELECT 1 FROM entries r WHERE r.kind = 'RELEASED' AND r.analyst = e.analyst
+            SELECT 1 FROM entries r WHERE r.kind = 'RELEASED' AND {INDEXED} AND r.analyst = e.analyst
             AND r.request_id = e.request_id) THEN 0 ELSE cost END), 0) FROM entries e WHERE kind = 'HELD' {mine}"""
         with self._reading() as connection:
             values = {} if analyst is None else {"analyst": analyst}
@@ -210,6 +233,11 @@ class ChainedLedger(Ledger):
         spent, releases, held = (int(one) for one in found)
         cap = limit.total if analyst is None else limit.per_analyst
         return Balance(cap, Fraction(spent, NANO), Fraction(held, NANO), releases, limit.contract.unit)
+
+    def sums(self, analyst: str) -> tuple[Fraction, Fraction]:
+        with self._reading() as connection:
+            now = _state(connection, analyst)
+        return Fraction(now.total, NANO), Fraction(now.analyst_total, NANO)
 
     def change_limit(self, limit: Limit) -> None:
         if limit.contract != self.limit.contract:
@@ -239,6 +267,7 @@ class ChainedLedger(Ledger):
 
     def head(self) -> Head:
         with self._reading() as connection:
+            self._look_back(connection)
             now = _state(connection)
             return Head(str(_opening(connection)["graph_id"]), now.position, now.digest)
 
@@ -246,6 +275,9 @@ class ChainedLedger(Ledger):
         with self._reading() as connection:
             try:
                 digests = _replay(connection)
+                if self._seen[0]:
+                    self._look_back(connection)
+                self._seen = (len(digests), digests[-1])
                 graph_id = str(_opening(connection)["graph_id"])
             except (TypeError, ValueError, KeyError):
                 raise LedgerCorrupt("a ledger row was altered; restore the newest copy.") from None
@@ -254,10 +286,7 @@ class ChainedLedger(Ledger):
         if known.graph_id != graph_id:
             raise LedgerRolledBack("ledger belongs to another graph than the known head; open the right ledger.")
         if known.position > len(digests) or digests[known.position - 1] != known.digest:
-            raise LedgerRolledBack(
-                f"ledger lacks row {known.position} of the known head: it was rolled back or replaced. "
-                "Restore the newest copy; until then nothing is released."
-            )
+            raise _rolled_back(known.position)
 
     def _create(self, connection: Connection, limit: Limit | None, graph_id: str | None) -> None:
         if limit is None:
@@ -278,6 +307,13 @@ class ChainedLedger(Ledger):
                 f"limit differs from the ledger's ({_show(self.limit)}); give that limit, or change the ledger's on "
                 "purpose: privcfs budget --set-limit or --set-analyst-limit."
             )
+
+
+def _rolled_back(position: int) -> LedgerRolledBack:
+    return LedgerRolledBack(
+        f"ledger lacks row {position} of the known head: it was rolled back or replaced. "
+        "Restore the newest copy; until then nothing is released."
+    )
 
 
 def _charge(connection: Connection, request: Request) -> str | None:
@@ -350,14 +386,16 @@ def _append(
 
 
 def _body(connection: Connection, kind: str, analyst: str, request_id: str) -> str | None:
-    query = f"SELECT body FROM entries WHERE kind = '{kind}' AND analyst = :analyst AND request_id = :request_id"
+    query = f"""SELECT body FROM entries r WHERE kind = '{kind}' AND {INDEXED} AND analyst = :analyst
+        AND request_id = :request_id"""
     row = connection.run(query, analyst=analyst, request_id=request_id).fetchone()
     return str(row[0]) if row else None
 
 
 def _paid(connection: Connection, request: Request) -> int:
     """What was charged for a request, in the smallest unit."""
-    query = "SELECT cost FROM entries WHERE kind = 'HELD' AND analyst = :analyst AND request_id = :request_id"
+    query = f"""SELECT cost FROM entries r WHERE kind = 'HELD' AND {INDEXED} AND analyst = :analyst
+        AND request_id = :request_id"""
     (row,) = connection.run(query, analyst=request.analyst, request_id=request.request_id)
     return int(row[0])
 

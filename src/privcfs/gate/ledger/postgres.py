@@ -77,7 +77,7 @@ class PostgresLedger(ChainedLedger):
         known: Head | None = None,
         patience: float = 10,
     ) -> None:
-        milliseconds = int(patience * 1000)
+        self._patience, milliseconds = patience, int(patience * 1000)
         options = f"-c synchronous_commit=on -c lock_timeout={milliseconds} -c statement_timeout={4 * milliseconds}"
         try:
             address = sqlalchemy.make_url(url).set(drivername="postgresql+psycopg")
@@ -86,7 +86,11 @@ class PostgresLedger(ChainedLedger):
                 address.difference_update_query(["options"]),
                 isolation_level="SERIALIZABLE",
                 pool_pre_ping=True,
-                connect_args={"connect_timeout": max(int(patience), 2), "options": f"{given} {options}".strip()},
+                connect_args={
+                    "connect_timeout": max(int(patience), 2),
+                    "tcp_user_timeout": 4 * milliseconds,
+                    "options": f"{given} {options}".strip(),
+                },
             )
         except (ArgumentError, ValueError):
             raise SettingsError("ledger is not a PostgreSQL address; write postgresql://user@host/database.") from None
@@ -106,7 +110,7 @@ class PostgresLedger(ChainedLedger):
     def _refuse_forgetful(self) -> None:
         """A server that does not sync could lose what was paid."""
         with self._reading() as connection:
-            for setting in ("fsync", "full_page_writes"):
+            for setting in ("fsync", "full_page_writes", "synchronous_commit"):
                 if connection.run(f"SHOW {setting}").fetchone()[0] != "on":  # type: ignore[index]
                     raise SettingsError(f"the ledger's server has {setting} off; payments would not be durable.")
 
@@ -159,7 +163,7 @@ class PostgresLedger(ChainedLedger):
         if state in READ_ONLY:
             raise LedgerReadOnly("ledger cannot be written; check the rights of its user.") from None
         if isinstance(error, DBAPIError) and (
-            error.connection_invalidated or state is None or state[:2] in ("08", "57")
+            error.connection_invalidated or state is None or state[:2] in ("08", "53", "57", "58")
         ):
             raise LedgerError("ledger cannot be reached; ask again with the same request id: it pays once.") from None
         raise LedgerCorrupt(f"ledger is damaged ({type(error).__name__}); restore the newest copy.") from None

@@ -122,8 +122,8 @@ class SqliteLedger(ChainedLedger):
         with LOCK:
             try:
                 raw = self._connected()
-                raw.execute(begin)
                 try:
+                    raw.execute(begin)
                     yield _Sqlite(raw)
                     raw.execute("COMMIT")
                 finally:
@@ -135,7 +135,10 @@ class SqliteLedger(ChainedLedger):
 
     def _connected(self) -> sqlite3.Connection:
         """The connection of this process; a new one where there is none, or where the file was replaced."""
-        if self._raw is not None and self._file != _identity(self._path):
+        there = _identity(self._path)
+        if self._file is not None and there is None:
+            raise LedgerMissing(f"ledger {self._path.name} is gone; restore the newest copy.")
+        if self._raw is not None and self._file != there:
             self.close()
         if self._raw is None:
             raw = sqlite3.connect(self._path, timeout=self._patience, isolation_level=None, check_same_thread=False)
@@ -181,7 +184,9 @@ def _use_write_ahead_log(connection: sqlite3.Connection, patience: float) -> Non
     end = monotonic() + patience
     while True:
         try:
-            connection.execute("PRAGMA journal_mode = WAL")
+            ((mode,),) = connection.execute("PRAGMA journal_mode = WAL")
+            if mode != "wal":
+                raise LedgerError("ledger's disk cannot keep a write-ahead log; choose a local disk.")
             return
         except sqlite3.OperationalError as error:
             if "locked" not in str(error) or monotonic() > end:

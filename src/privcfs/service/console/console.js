@@ -39,14 +39,16 @@ async function ask(method, path, body) {
   try {
     answer = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
   } catch {
-    throw new Error("The service cannot be reached. Nothing is lost: a paid answer can be fetched again.");
+    throw new Error("The service cannot be reached. Nothing is lost.");
   }
   if (answer.status === 204) return null;
   const type = answer.headers.get("content-type") || "";
   const found = type.includes("ndjson") ? await answer.text() : await answer.json();
   if (!answer.ok) {
     if (answer.status === 401 && me) leave();
-    throw new Error(found.message || `The service answered ${answer.status}.`);
+    const error = new Error(found.message || `The service answered ${answer.status}.`);
+    error.final = answer.status >= 400 && answer.status < 500;
+    throw error;
   }
   return found;
 }
@@ -198,16 +200,28 @@ find("epsilon").addEventListener("input", () => {
 });
 find("target").addEventListener("input", () => later(async () => { await candidates(); await quote(); }));
 
+// A question keeps its request id until it is answered or refused for good: asking again never pays twice.
+
+let pending = null;
+
+function question() {
+  const [target, epsilon] = [find("target").value.trim(), find("epsilon").value.trim()];
+  if (!pending || pending.target !== target || pending.epsilon !== epsilon) pending = { target, epsilon, request_id: crypto.randomUUID() };
+  return pending;
+}
+
 find("ask-form").addEventListener("submit", async (event) => {
   event.preventDefault();
-  const body = { target: find("target").value.trim(), epsilon: find("epsilon").value.trim(), request_id: crypto.randomUUID() };
+  const body = question();
   find("pay").disabled = true;
   try {
     const release = await ask("POST", "v1/releases", body);
+    pending = null;
     await present(release.intervention, body.target, release);
     await quote();
   } catch (error) {
-    say(error.message, "bad");
+    if (error.final) pending = null;
+    say(pending ? `${error.message} Asking the same again pays once (request id ${body.request_id}).` : error.message, "bad");
     find("pay").disabled = false;
   }
 });
@@ -232,20 +246,30 @@ function describe(intervention, name) {
 }
 
 async function present(intervention, target, release) {
-  const around = await ask("GET", `v1/neighbourhood/${encodeURIComponent(target)}`);
-  const named = [...intervention.delete, ...intervention.add].flat();
-  const name = (node) => around.labels[node] ?? String(node);
   find("answer-title").textContent = release ? "Answer" : "An answer might look like this (public data only, not paid)";
-  find("words").textContent = describe(intervention, name);
-  const guess = await ask("GET", `v1/guess/${encodeURIComponent(target)}`);
-  find("zero").textContent = `For nothing, public data alone suggest: ${describe(guess.intervention, name)}.`;
+  find("words").textContent = describe(intervention, String);
+  find("zero").textContent = "";
+  find("picture").replaceChildren();
   find("promise").textContent = release ? release.guarantee.statement : "Drawn on the public snapshot. It says nothing about the private graph.";
   find("download").hidden = !release;
   if (release) find("download").href = URL.createObjectURL(new Blob([JSON.stringify(release, null, 2)], { type: "application/json" }));
-  find("picture").replaceChildren(neighbourhood(around, intervention, named));
-  find("legend").textContent = "Public pairs of the node; dashed: to delete; thick: to add. Private pairs are never drawn.";
   find("answer").hidden = false;
   find("answer-title").focus();
+  try {
+    await illustrate(intervention, target);
+  } catch (error) {
+    say(`The answer is here; its picture is not: ${error.message}`, "bad");
+  }
+}
+
+async function illustrate(intervention, target) {
+  const around = await ask("GET", `v1/neighbourhood/${encodeURIComponent(target)}`);
+  const name = (node) => around.labels[node] ?? String(node);
+  find("words").textContent = describe(intervention, name);
+  find("picture").replaceChildren(neighbourhood(around, intervention, [...intervention.delete, ...intervention.add].flat()));
+  find("legend").textContent = "Public pairs of the node; dashed: to delete; thick: to add. Private pairs are never drawn.";
+  const guess = await ask("GET", `v1/guess/${encodeURIComponent(target)}`);
+  find("zero").textContent = `For nothing, public data alone suggest: ${describe(guess.intervention, name)}.`;
 }
 
 function neighbourhood(around, intervention, named) {

@@ -159,26 +159,12 @@ ABOUT = """# The service under load
 Written by `make load`: releases at epsilon 1 about four papers of Cora (lists of some 330 candidates, each prepared
 once per process), asked by `hey` on loopback over HTTP with a key. Two worker processes share two cores with the load
 tool and, where there is one, the PostgreSQL server. Every release is charged durably, evaluated, drawn and kept
-durably; requests that arrive together share a commit. {seconds:.0f} seconds each. Machines differ, above all in how
-fast they sync: here one `fsync` took {sync:.1f} ms. `paid` and `kept` count the ledger's rows: what `hey` cut off at
-the end of its time was paid and kept, and can be fetched, but is not among the answers that it counted.
+durably; requests that arrive together share a commit. {seconds:.0f} seconds each. `paid` and `kept` count the ledger's
+rows after everything before. Machines differ, above all in how fast they sync.
 
 | ledger | load | found |
 |---|---|---|
 """
-
-
-def fsync_ms() -> float:
-    """What one durable write costs here."""
-    import os
-
-    with tempfile.TemporaryFile() as file:
-        started = time.monotonic()
-        for _ in range(100):
-            file.write(bytes(4096))
-            file.flush()
-            os.fsync(file.fileno())
-    return 10 * (time.monotonic() - started)
 
 
 def main() -> None:
@@ -189,7 +175,7 @@ def main() -> None:
     parser.add_argument("--ledger", choices=["sqlite", "postgresql", "both"], default="both")
     parser.add_argument("--write", default="docs/load.md", help="the page, or - to print it")
     given = parser.parse_args()
-    text = ABOUT.format(seconds=given.seconds, sync=fsync_ms())
+    text = ABOUT.format(seconds=given.seconds)
     rows: list[str] = []
     if given.ledger != "postgresql":
         rows += trial("SQLite", "sqlite:///budget.db", given.seconds, given.requests)

@@ -28,18 +28,18 @@ head = "head.json"
 [method]
 candidates = "small-sets"
 utility = "gated"
-mechanism = "rehearsed"
+mechanism = "{mechanism}"
 """
 
 
-def write_vault(folder: Path, ledger: str, limit: str) -> None:
+def write_vault(folder: Path, ledger: str, limit: str, mechanism: str = "rehearsed") -> None:
     """Cora with its simulated snapshot, as an owner would lay it out."""
     data = load_dataset("cora")
     np.savetxt(folder / "edges.csv", data.edges(), "%d", ",")
     np.savetxt(folder / "snapshot.csv", data.snapshot, "%d", ",")
     sp.save_npz(folder / "features.npz", data.features)
     save_backbone(data.backbone("snapshot"), folder / "backbone.safetensors", {})
-    (folder / "vault.toml").write_text(SETTINGS.format(ledger=ledger, limit=limit))
+    (folder / "vault.toml").write_text(SETTINGS.format(ledger=ledger, limit=limit, mechanism=mechanism))
 
 
 if __name__ == "__main__":

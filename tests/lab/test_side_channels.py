@@ -1,16 +1,20 @@
 """Time: a dawdling twin is told apart as it is, and a public answering time hides it."""
 
-from time import perf_counter
+from threading import Thread
+from time import perf_counter, sleep
+from typing import Any
 
 import numpy as np
 import pytest
 
-from privcfs import Method, Vault
+import privcfs.gate.vault as vaults
+from privcfs import Method, PrivateGraph, Vault
 from privcfs.errors import SettingsError
 from privcfs.lab.audit import side_channels
 from privcfs.lab.audit.hostile import ONE_AGAINST_MANY
 from privcfs.lab.audit.memory import MemoryLedger
 from privcfs.lab.audit.side_channels import Timing, dawdling_twin, peak_memory, timing
+from privcfs.private.outcomes import evaluate
 
 
 def vault(answer_seconds: float | None) -> Vault:
@@ -54,6 +58,26 @@ def test_answers_that_are_asked_for_at_once_follow_one_another_in_public_time() 
     assert failures == 0
     assert min(first, second) >= 0
     assert abs(first - second) < 100
+
+
+@pytest.mark.parametrize("evaluation", [0.0, 0.15], ids=["quick", "slow"])
+def test_a_free_look_beside_an_answer_takes_public_time_too(monkeypatch: pytest.MonkeyPatch, evaluation: float) -> None:
+    """A dry run that waited for the private evaluation would tell how long that took."""
+    waiting, target = vault(0.4), ONE_AGAINST_MANY.target
+
+    def dawdle(graph: PrivateGraph, *others: Any) -> Any:
+        sleep(evaluation if graph is waiting._graph else 0)
+        return evaluate(graph, *others)
+
+    monkeypatch.setattr(vaults, "evaluate", dawdle)
+    answer = Thread(target=waiting.release, args=(target, "1"))
+    start = perf_counter()
+    answer.start()
+    sleep(0.05)
+    waiting.try_out(target, "1")
+    waited = perf_counter() - start
+    answer.join()
+    assert waited >= 0.4
 
 
 @pytest.mark.parametrize("seconds", [0, -1, "soon", True, float("nan"), float("inf")], ids=str)

@@ -79,5 +79,5 @@ def test_a_machine_that_dies_loses_and_doubles_nothing(owner: Shell, postgres_ur
 def test_a_cluster_that_does_not_answer_is_named(owner: Shell, postgres_url: str) -> None:
     done = owner.run("batch", "--targets", "targets.txt", "--epsilon", "1", "--cluster", "127.0.0.1:1")
     assert done.returncode == 3, done.stderr
-    assert "Ray cluster cannot be reached" in " ".join(done.stderr.split())
+    assert "the Ray cluster at 127.0.0.1:1 cannot be reached" in " ".join(done.stderr.split())
     assert open_ledger(postgres_url).balance().spent == 0

@@ -6,6 +6,7 @@ ids and finished releases.
 
 import hashlib
 import os
+import socket
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
@@ -153,11 +154,12 @@ def _on_ray(job: Job, parts: Sequence[Part], cluster: str | None, workers: int) 
         import ray
     except ImportError:
         raise MissingDependency("several workers need Ray: pip install 'privcfs[fleet]'.") from None
+    _reach(cluster)
     local = {} if cluster else {"num_cpus": workers, "include_dashboard": False}
     try:
         ray.init(address=cluster, log_to_driver=False, logging_level="error", **local)
     except (ConnectionError, ValueError, RuntimeError) as error:
-        raise SettingsError(f"the Ray cluster cannot be reached ({type(error).__name__}); check --cluster.") from None
+        raise SettingsError(f"Ray does not start ({type(error).__name__}); check --cluster and --workers.") from None
     try:
         task = ray.remote(num_cpus=1, max_retries=-1)(_release_far)
         left = iter(parts)
@@ -170,6 +172,16 @@ def _on_ray(job: Job, parts: Sequence[Part], cluster: str | None, workers: int) 
             waiting += [task.remote(job, part) for part in islice(left, 1)]
     finally:
         ray.shutdown()
+
+
+def _reach(cluster: str | None) -> None:
+    """Ray itself would try for minutes."""
+    host, colon, port = (cluster or "").removeprefix("ray://").rpartition(":")
+    if colon and port.isdigit():
+        try:
+            socket.create_connection((host, int(port)), timeout=10).close()
+        except (OSError, OverflowError):
+            raise SettingsError(f"the Ray cluster at {cluster} cannot be reached; check --cluster.") from None
 
 
 def _parquet() -> Any:

@@ -27,7 +27,6 @@ from privcfs import GCN, PrivateGraph, PublicContext, Vault
 from privcfs.errors import BudgetExhausted, LedgerError
 from privcfs.gate.accounting import Limit
 from privcfs.gate.ledger import open_ledger
-from privcfs.gate.ledger.ledger import Ledger
 from privcfs.gate.method import Method
 from privcfs.public.candidates.product import Product
 from privcfs.public.epsilon import NANO
@@ -101,13 +100,13 @@ def world() -> tuple[PrivateGraph, PublicContext]:
 
 def work(url: str, names: Sequence[int], file: Path, ledger_type: Any = open_ledger) -> None:
     """One process: asks until everything is answered, and writes down each answer as soon as it has it."""
+    method = Method(Product(most_pairs=1, most_features=1))
     while True:
         try:
-            ledger: Ledger = ledger_type(url)  # which checks the whole chain
+            vault = Vault(*world(), ledger=ledger_type(url), method=method)  # which checks the whole chain
             break
         except LedgerError:
             time.sleep(0.05)
-    vault = Vault(*world(), ledger=ledger, method=Method(Product(most_pairs=1, most_features=1)))
     with file.open("a", buffering=1) as answers, ThreadPoolExecutor(THREADS) as pool:
         for start in range(0, len(names), 10 * THREADS):
             for line in pool.map(partial(_ask, vault), names[start : start + 10 * THREADS]):

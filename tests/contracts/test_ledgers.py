@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -24,6 +25,7 @@ from privcfs.errors import (
 )
 from privcfs.gate.accounting import Balance, Limit
 from privcfs.gate.ledger import open_ledger
+from privcfs.gate.ledger.chain import ChainedLedger
 from privcfs.gate.ledger.ledger import Ledger, Request
 from privcfs.lab.audit.memory import MemoryLedger
 from privcfs.public.head import Head
@@ -207,6 +209,12 @@ def test_a_ledger_set_back_while_it_serves_is_refused(url: str) -> None:
     with pytest.raises(LedgerRolledBack, match="lacks row 4"):
         ledger.head()
     assert open_ledger(url).balance().spent == 1, "who does not know better cannot tell: that is what heads are for"
+
+
+def test_a_ledger_that_does_not_look_back_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ChainedLedger, "_look_back", lambda *_: None)
+    with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
+        test_a_ledger_set_back_while_it_serves_is_refused(f"sqlite:///{tmp_path / 'budget.db'}")
 
 
 def test_a_ledger_that_lost_rows_is_refused_against_the_exported_head(url: str) -> None:

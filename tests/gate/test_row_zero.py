@@ -11,6 +11,7 @@ from privcfs.gate.method import GUIDED, Method
 from privcfs.private.deadline import Deadline
 from privcfs.private.outcomes import evaluate
 from privcfs.public.candidates.nothing import Nothing
+from privcfs.public.interventions import Intervention
 
 NODES = 10
 
@@ -22,6 +23,18 @@ def context() -> PublicContext:
     features = (rng.random((NODES, 6)) < 0.6).astype(np.float32)
     model = GCN(rng.normal(size=(6, 8)).astype(np.float32), rng.normal(size=(8, 3)).astype(np.float32))
     return PublicContext(features, pairs, model)
+
+
+def test_a_guess_that_peeks_is_found_out(
+    context: PublicContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def peek(vault: Vault, node: int) -> Intervention:
+        candidates = vault.propose(node)
+        return candidates[int(np.argmin(evaluate(vault._graph, context, candidates, Deadline(60)).margins()))]
+
+    monkeypatch.setattr(Vault, "guess", peek)
+    with pytest.raises(AssertionError):
+        test_the_guess_is_the_same_whatever_the_private_graph(context, tmp_path)
 
 
 def test_the_guess_is_the_same_whatever_the_private_graph(context: PublicContext, tmp_path: Path) -> None:

@@ -6,13 +6,11 @@ import shutil
 import socket
 import time
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import httpx
-import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
 from hypothesis.errors import Unsatisfiable
@@ -26,15 +24,6 @@ from tests.shell import newcomer
 FUZZED = 10_000
 EXAMPLES = 40  # for each endpoint, as described and otherwise
 NEVER = ("Traceback", 'File "', "edges.csv", "gcn.safetensors", "site-packages", "sqlite3.", "sqlalchemy")
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    service = Served(newcomer(tmp_path_factory.mktemp("fuzzed")))
-    yield service
-    said = service.stop()
-    assert "Traceback" not in said
-    assert "privcfs_" not in said, "no secret in the log"
 
 
 def test_every_endpoint_keeps_to_its_description(served: Served) -> None:

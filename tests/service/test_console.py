@@ -10,19 +10,11 @@ from typing import Any
 import pytest
 
 from tests.service.served import Served
-from tests.shell import newcomer
 
 CHROMIUM = shutil.which("chromium")
 SCREENSHOTS = os.environ.get("PRIVCFS_SCREENSHOTS")
 PICTURES = {"ask-desk", "ask-phone", "budget-desk", "ledger-desk"}  # in docs/service.md
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Debian's chromium: apt-get install chromium, as root")
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    service = Served(newcomer(tmp_path_factory.mktemp("console")))
-    yield service
-    assert "Traceback" not in service.stop()
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ import json
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,15 +16,6 @@ from privcfs.client import Client
 from privcfs.errors import BudgetExhausted, LedgerError, UnknownNode
 from tests.service.served import Served
 from tests.shell import newcomer
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    service = Served(newcomer(tmp_path_factory.mktemp("served")))
-    yield service
-    said = service.stop()
-    assert "Traceback" not in said
-    assert "privcfs_" not in said, "no secret in the log"
 
 
 @pytest.fixture(scope="module")

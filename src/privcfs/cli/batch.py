@@ -149,7 +149,7 @@ def _release_far(job: Job, part: Part) -> Done:
 
 def _on_ray(job: Job, parts: Sequence[Part], cluster: str | None, workers: int) -> Iterator[Done]:
     """Tasks that Ray repeats wherever a process or a machine dies: request ids see to it that nothing is paid twice."""
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # or Ray warns about accelerators
     try:
         import ray
     except ImportError:

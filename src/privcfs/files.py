@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from privcfs.errors import MissingDependency, OwnerError
+from privcfs.store import FEATURES, SUFFIX, open_store
 
 if TYPE_CHECKING:
     from numpy.lib.npyio import NpzFile
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 WHOLE = re.compile(r"-?[0-9]{1,18}")
 HEADERS = {("source", "target"), ("src", "dst"), ("from", "to"), ("u", "v"), ("node1", "node2")}
 Fault = type[OwnerError]
+NOWHERE = np.array([-1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,43 +64,54 @@ class EdgeListReader:
 
     def pairs(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Checks ordered rows and merges both directions of a pair into one."""
-        if rows.size and (rows.min() < 0 or rows.max() >= self.nodes.count):
-            bad = int(rows[(rows < 0) | (rows >= self.nodes.count)][0])
-            self._refuse(f"names node {bad}, but nodes are 0 to {self.nodes.count - 1}", "check number_of_nodes")
+        self.check_range(rows)
         if not self.simplify:
             self._refuse_loops_and_repeats(rows)
-        both = np.sort(rows[rows[:, 0] != rows[:, 1]], axis=1)
-        return np.unique(both, axis=0).reshape(-1, 2)
+        return distinct(np.sort(rows[rows[:, 0] != rows[:, 1]], axis=1), self.nodes.count)
+
+    def check_range(self, rows: NDArray[np.int64]) -> None:
+        """Refuses a number that is no node."""
+        if rows.size and (rows.min() < 0 or rows.max() >= self.nodes.count):
+            bad = int(rows[(rows < 0) | (rows >= self.nodes.count)][0])
+            self.refuse(f"names node {bad}, but nodes are 0 to {self.nodes.count - 1}", "check number_of_nodes")
 
     def _refuse_loops_and_repeats(self, rows: NDArray[np.int64]) -> None:
-        remedy = "remove it" + (
-            ", or pass simplify=True (simplify = true in vault.toml) to drop self-loops and merge repeats"
-            if self.may_simplify
-            else ""
-        )
         loops = np.flatnonzero(rows[:, 0] == rows[:, 1])
         if loops.size:
-            self._refuse(f"joins node {int(rows[loops[0], 0])} to itself", remedy)
+            self.refuse_loop(int(rows[loops[0], 0]))
         keys = rows[:, 0] * self.nodes.count + rows[:, 1]
         unique, counts = np.unique(keys, return_counts=True)
         if unique.size < keys.size:
-            u, w = divmod(int(unique[counts > 1][0]), self.nodes.count)
-            self._refuse(f"lists the pair {u}, {w} more than once", remedy)
+            self.refuse_repeat(*divmod(int(unique[counts > 1][0]), self.nodes.count))
 
-    def _refuse(self, what: str, remedy: str) -> NoReturn:
+    def refuse_loop(self, node: int) -> NoReturn:
+        """A self-loop is the owner's to remove, or to allow."""
+        self.refuse(f"joins node {node} to itself", self._simpler())
+
+    def refuse_repeat(self, u: int, w: int) -> NoReturn:
+        """So is a row that comes twice."""
+        self.refuse(f"lists the pair {u}, {w} more than once", self._simpler())
+
+    def _simpler(self) -> str:
+        how = "simplify=True (simplify = true in vault.toml, --simplify for privcfs import)"
+        allowed = f", or pass {how} to drop self-loops and merge repeats"
+        return "remove it" + (allowed if self.may_simplify else "")
+
+    def refuse(self, what: str, remedy: str) -> NoReturn:
+        """Says what is wrong with the argument, and what to do."""
         raise self.fault(f"{self.argument} {what}; {remedy}.")
 
     def _array(self, source: ArrayLike) -> NDArray[np.int64]:
         try:
             array = np.asarray(source)
         except ValueError:
-            self._refuse("has rows of different lengths", "give two node numbers per row")
+            self.refuse("has rows of different lengths", "give two node numbers per row")
         if array.size == 0:
             return np.empty((0, 2), np.int64)
         if array.ndim != 2 or array.shape[1] != 2:
-            self._refuse(f"has shape {array.shape}", "give one row of two node numbers per pair")
+            self.refuse(f"has shape {array.shape}", "give one row of two node numbers per pair")
         if not np.issubdtype(array.dtype, np.integer) or array.dtype == np.uint64:
-            self._refuse(f"holds {array.dtype} values", "give whole node numbers")
+            self.refuse(f"holds {array.dtype} values", "give whole node numbers")
         return array.astype(np.int64)
 
     def _csv(self, path: Path) -> NDArray[np.int64]:
@@ -107,15 +120,15 @@ class EdgeListReader:
 
     def _row(self, line: int, cells: list[str]) -> tuple[int, int] | None:
         """One line's pair; none for a header or for a weight of 0, which means no edge."""
-        if line == 1 and tuple(cell.lower() for cell in cells[:2]) in HEADERS:
+        if line == 1 and is_header(cells):
             return None
         if len(cells) not in (2, 3):
-            self._refuse(f"line {line} has {len(cells)} columns", "write source,target or source,target,weight")
+            self.refuse(f"line {line} has {len(cells)} columns", "write source,target or source,target,weight")
         pair = self._pair(cells)
         if pair is None:
             known = "node numbers" if self.nodes.numbers is None else "names of node_ids"
             what = f"line {line} names an unknown node in {','.join(cells[:2])!r}"
-            self._refuse(what, f"use {known}; a header must read source,target")
+            self.refuse(what, f"use {known}; a header must read source,target")
         return pair if len(cells) == 2 or self._weight(line, cells[2]) else None
 
     def _pair(self, cells: list[str]) -> tuple[int, int] | None:
@@ -130,16 +143,45 @@ class EdgeListReader:
         except ValueError:
             weight = float("nan")
         if not np.isfinite(weight):
-            self._refuse(f"line {line} has the weight {text!r}", "write a finite number; 0 means no edge")
+            self.refuse(f"line {line} has the weight {text!r}", "write a finite number; 0 means no edge")
         return weight != 0
 
     def _parquet(self, path: Path) -> NDArray[np.int64]:
         table = _parquet_columns(path, self.argument, self.fault)
         if len(table) not in (2, 3):
-            self._refuse(f"{path.name} has {len(table)} columns", "keep source, target and at most a weight")
+            self.refuse(f"{path.name} has {len(table)} columns", "keep source, target and at most a weight")
         columns = [[str(cell) for cell in column] for column in table]
         rows = [self._row(line, list(cells)) for line, cells in enumerate(zip(*columns, strict=True), start=2)]
         return np.array([row for row in rows if row], np.int64).reshape(-1, 2)
+
+
+def matrix_rows(matrix: Any, nodes: Nodes, fault: Fault) -> NDArray[np.int64]:
+    """The non-zero entries of a SciPy sparse adjacency matrix."""
+    if not sp.issparse(matrix) or matrix.shape != (nodes.count, nodes.count):
+        raise fault(f"edges must be a sparse matrix of shape ({nodes.count}, {nodes.count}).")
+    entries = sp.coo_array(matrix)
+    kept = entries.data != 0
+    return np.column_stack([entries.coords[0][kept], entries.coords[1][kept]]).astype(np.int64)
+
+
+def edge_index_rows(data: Any, fault: Fault) -> NDArray[Any]:
+    """The edges of a PyTorch Geometric `Data` whose weight is not 0."""
+    edge_index = np.asarray(getattr(data, "edge_index", None))
+    if edge_index.ndim != 2 or edge_index.shape[0] != 2:
+        raise fault(f"edges.edge_index has shape {edge_index.shape}; it must be (2, number of edges).")
+    weight = getattr(data, "edge_weight", None)
+    rows: NDArray[Any] = edge_index.T
+    return rows if weight is None else rows[np.asarray(weight) != 0]
+
+
+def networkx_rows(graph: Any, nodes: Nodes, fault: Fault) -> NDArray[np.int64]:
+    """The edges of a networkx graph whose weight is not 0."""
+    try:
+        listed = [(u, w) for u, w, weight in graph.edges(data="weight", default=1) if weight != 0]
+        rows = [[nodes.number(str(u)), nodes.number(str(w))] for u, w in listed]
+    except KeyError:
+        raise fault("edges names a node that is neither a number nor in node_ids; pass node_ids.") from None
+    return np.array(rows, np.int64).reshape(-1, 2)
 
 
 def gather(starts: NDArray[np.integer], rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -149,8 +191,12 @@ def gather(starts: NDArray[np.integer], rows: NDArray[np.int64]) -> tuple[NDArra
     return owner, np.arange(len(owner)) + (begins - np.cumsum(counts) + counts)[owner]
 
 
-def read_features(source: str | Path | ArrayLike | sp.sparray | sp.spmatrix, fault: Fault) -> sp.csr_array:
-    """A finite float32 matrix, one row per node, from .csv, .npy, .npz (SciPy sparse) or an array."""
+def read_features(
+    source: str | Path | ArrayLike | sp.sparray | sp.spmatrix, fault: Fault, *, first_row: int = 0
+) -> sp.csr_array:
+    """A finite float32 matrix, one row per node, from .csv, .npy, .npz (SciPy sparse), a store or an array."""
+    if isinstance(source, str | Path) and Path(source).suffix == SUFFIX:
+        return _stored_features(Path(source), fault)
     raw = _load_features(Path(source), fault) if isinstance(source, str | Path) else source
     if not sp.issparse(raw):
         try:
@@ -170,8 +216,37 @@ def read_features(source: str | Path | ArrayLike | sp.sparray | sp.spmatrix, fau
     matrix.eliminate_zeros()
     if not np.isfinite(matrix.data).all():
         row = int(np.searchsorted(matrix.indptr, np.flatnonzero(~np.isfinite(matrix.data))[0], side="right")) - 1
-        raise fault(f"features has a missing or infinite value in row {row}; fill it in or drop the column.")
+        raise fault(
+            f"features has a missing or infinite value in row {first_row + row}; fill it in or drop the column."
+        )
     return matrix
+
+
+def places(nodes: NDArray[np.integer], wanted: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where each wanted node stands among sorted ones; -1 for those that do not."""
+    place = np.searchsorted(nodes, wanted)
+    return np.where(np.concatenate([nodes, NOWHERE])[place] == wanted, place, -1)
+
+
+def _stored_features(path: Path, fault: Fault) -> sp.csr_array:
+    """Mapped, and so not looked at here: what is in a store was checked when it was written."""
+    store = open_store(path, FEATURES, fault)
+    matrix = sp.csr_array((store.rows, store.columns), dtype=np.float32)
+    matrix.indptr, matrix.indices, matrix.data = (store.arrays[name] for name in ("starts", "numbers", "values"))
+    return matrix
+
+
+def neighbour_lists(pairs: NDArray[np.int64], count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Different pairs as sorted neighbour lists: where each node's list begins, and the neighbours."""
+    keys = np.sort(np.concatenate([pairs[:, 0] * count + pairs[:, 1], pairs[:, 1] * count + pairs[:, 0]]))
+    nodes, others = np.divmod(keys, count)
+    return np.searchsorted(nodes, np.arange(count + 1)), others
+
+
+def distinct(pairs: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """Each pair once, in order."""
+    keys = np.sort(pairs[:, 0] * count + pairs[:, 1])
+    return np.column_stack(np.divmod(keys[np.diff(keys, prepend=-1) > 0], count))
 
 
 def read_node_ids(source: str | Path | Sequence[str], fault: Fault) -> tuple[str, ...]:
@@ -215,14 +290,32 @@ def _sparse_npz(path: Path) -> Any:
 def _number_table(path: Path) -> NDArray[np.float64]:
     with path.open(newline="", encoding="utf-8-sig") as file:
         rows = [row for row in csv.reader(file) if row]
-    if rows and not any(_is_number(cell) for cell in rows[0]):
+    if rows and not any(is_number(cell) for cell in rows[0]):
         rows = rows[1:]
     if len({len(row) for row in rows}) > 1:
         raise ValueError("rows differ in length")
     return np.array([[float(cell) for cell in row] for row in rows], np.float64)
 
 
-def _is_number(text: str) -> bool:
+def first_line(path: Path, argument: str, fault: Fault) -> list[str] | None:
+    """The cells of a table's first line; none for an empty file."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            cells = next(csv.reader(file), None)
+    except FileNotFoundError:
+        raise fault(f"{argument} file {path} does not exist; check the path.") from None
+    except (OSError, ValueError, csv.Error):
+        raise fault(f"{argument} file {path.name!r} is not readable UTF-8 text; is it the right file?") from None
+    return None if cells is None else [cell.strip() for cell in cells]
+
+
+def is_header(cells: Sequence[str]) -> bool:
+    """Whether the first line of an edge list names its columns."""
+    return tuple(cell.lower() for cell in cells[:2]) in HEADERS
+
+
+def is_number(text: str) -> bool:
+    """Whether a cell holds a number."""
     try:
         float(text)
     except ValueError:

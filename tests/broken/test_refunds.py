@@ -1,5 +1,6 @@
 """Ledgers that refund, let retries go free or charge after reading: each is caught by replaying a day of requests."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -22,9 +23,8 @@ class Unlimited(MemoryLedger):
 class Careless(MemoryLedger):
     """Takes an id for whatever is asked."""
 
-    def charge(self, request: Request) -> str | None:
-        known = self._paid.get((request.analyst, request.request_id))
-        return super().charge(known or request)
+    def charge_all(self, requests: Sequence[Request]) -> list[str | None]:
+        return super().charge_all([self._paid.get((one.analyst, one.request_id), one) for one in requests])
 
 
 def test_the_shipped_ledger_passes(tmp_path: Path) -> None:

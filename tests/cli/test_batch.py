@@ -1,11 +1,15 @@
 """`privcfs batch`: many targets, one price each, and a job that stops goes on for nothing."""
 
 import json
+from fractions import Fraction
 
 import pyarrow.parquet as parquet
 import pytest
 
-from privcfs.errors import BudgetExhausted, InputError, SettingsError
+from privcfs.cli.settings import load_settings
+from privcfs.errors import BudgetExhausted, InputError, RequestConflict, SettingsError
+from privcfs.fleet.parts import Desk, Job, parts, release_far, release_part
+from privcfs.gate.vault import Vault
 from privcfs.public.release import Release
 from tests.shell import Shell
 
@@ -57,9 +61,81 @@ def test_a_targets_file_is_checked_before_anything_is_paid(owner: Shell, text: s
     assert owner.ask("budget")["spent"] == "0"
 
 
-def test_a_file_that_cannot_be_written_costs_nothing_more(owner: Shell) -> None:
+def test_a_file_that_cannot_be_written_is_named_before_anything_is_paid(owner: Shell) -> None:
     words = ("batch", "--targets", "targets.txt", "--epsilon", "0.5")
     said = owner.fails(SettingsError, *words, "--out", "nowhere/releases.parquet")
     assert "pays nothing twice" in " ".join(said.split())
+    assert owner.ask("budget")["spent"] == "0"
     assert owner.ask(*words)["spent"] == "6"
     assert json.loads((owner.folder / "head.json").read_text())["position"] == 25
+
+
+def test_the_honest_zero_stands_beside_every_answer(owner: Shell) -> None:
+    owner.ask("batch", "--targets", "targets.txt", "--epsilon", "0.5")
+    table = parquet.read_table(owner.folder / "releases.parquet").to_pylist()
+    said = owner.run("explain", "person-3", "--epsilon", "0.1").stdout
+    assert f"public data alone suggest: {table[3]['public_guess'].replace('; ', ', ')}" in said
+    assert all(row["intervention"] and row["public_guess"] for row in table)
+
+
+def test_a_finished_job_is_read_back_without_a_rehearsal(owner: Shell) -> None:
+    settings, price = load_settings(owner.folder / "vault.toml"), Fraction(1, 2)
+    desk = Desk(settings.vault(), settings.ledger())
+    job = Job(lambda: desk, desk.vault.digest, price, "owner")
+    (part,) = parts("mine", ALL)
+    first = release_part(desk, job, part)
+    assert first.refusal() is None
+    idle = Desk(Idle(desk.vault), desk.ledger)  # type: ignore[arg-type]
+    assert release_part(idle, job, part) == first
+    dearer = job._replace(epsilon=Fraction(1))
+    assert isinstance(release_part(desk, dearer, part).refusal(), RequestConflict)
+
+
+class Idle:
+    """A vault that answers nothing new."""
+
+    def __init__(self, vault: Vault) -> None:
+        self.context, self.digest, self.guess = vault.context, vault.digest, vault.guess
+
+    def release_all(self, questions: list[object], analyst: str) -> list[Release]:
+        assert not questions, analyst
+        return []
+
+
+def test_a_refused_job_leaves_the_file_of_another_as_it_was(owner: Shell) -> None:
+    owner.ask("batch", "--targets", "targets.txt", "--epsilon", "0.5", "--job", "mine")
+    before = (owner.folder / "releases.parquet").read_bytes()
+    owner.fails(RequestConflict, "batch", "--targets", "targets.txt", "--epsilon", "0.1", "--job", "mine")
+    assert (owner.folder / "releases.parquet").read_bytes() == before
+    assert not list(owner.folder.glob("*.new"))
+
+
+def test_names_that_are_too_long_are_refused_before_anything_is_paid(owner: Shell) -> None:
+    said = owner.fails(InputError, "batch", "--targets", "targets.txt", "--epsilon", "1", "--job", "j" * 195)
+    assert "at most 200 letters" in " ".join(said.split())
+    assert owner.ask("budget")["spent"] == "0"
+
+
+def test_suggestions_are_not_taken_for_answers_of_a_job(owner: Shell) -> None:
+    owner.ask("explain", "person-2", "--epsilon", "2", "--suggestions", "2", "--request-id", "mine")
+    found = owner.ask("batch", "--targets", "targets.txt", "--epsilon", "0.5", "--job", "mine")
+    assert (found["releases"], found["spent"]) == (12, "8")
+
+
+def test_a_worker_whose_files_differ_pays_for_nothing(owner: Shell) -> None:
+    settings = load_settings(owner.folder / "vault.toml")
+    desk = Desk(settings.vault(), settings.ledger())
+    (part,) = parts("mine", ALL)
+    done = release_far(Job(lambda: desk, "another digest", Fraction(1, 2), "owner"), part)
+    assert isinstance(done.refusal(), SettingsError)
+    assert "differ from those here" in done.message
+    assert desk.ledger.balance().spent == 0
+
+
+def test_after_a_refusal_the_file_still_has_all_that_is_paid(owner: Shell) -> None:
+    """The first target of a part is new and does not fit; the others were paid before."""
+    (owner.folder / "few.txt").write_text("\n".join(ALL[1:11]))
+    owner.ask("batch", "--targets", "few.txt", "--epsilon", "1", "--job", "mine")
+    said = owner.fails(BudgetExhausted, "batch", "--targets", "targets.txt", "--epsilon", "1", "--job", "mine")
+    assert "10 of 12 are released" in " ".join(said.split())
+    assert [row["target"] for row in parquet.read_table(owner.folder / "releases.parquet").to_pylist()] == ALL[1:11]

@@ -2,7 +2,6 @@
 
 import json
 import multiprocessing
-import os
 import random
 import signal
 import sqlite3
@@ -239,6 +238,9 @@ def test_the_chain_rejects_every_forged_row(url: str, statement: str) -> None:
         open_ledger(url)
 
 
+ENDLESS = 10**9  # more requests than anyone lives for
+
+
 def hammer(url: str, seed: int, requests: int) -> None:
     """Asks for releases until refused, now and then repeating an id or leaving a request held."""
     rng = random.Random(seed)
@@ -260,14 +262,17 @@ def test_processes_that_race_and_die_never_pass_the_limit(url: str) -> None:
     answers: dict[tuple[str, str], str] = {}
     rng = random.Random(0)
     for round_ in range(4):
-        workers = [context.Process(target=hammer, args=(url, 10 * round_ + k, 120)) for k in range(4)]
-        for worker in workers:
+        seeds = [10 * round_ + k for k in range(4)]
+        workers = [context.Process(target=hammer, args=(url, seed, 120), daemon=True) for seed in seeds[2:]]
+        doomed = [context.Process(target=hammer, args=(url, seed, ENDLESS), daemon=True) for seed in seeds[:2]]
+        for worker in doomed + workers:
             worker.start()
-        for worker in workers[:2]:
+        for worker in doomed:
             time.sleep(rng.random() / 4)
-            os.kill(worker.pid or 0, signal.SIGKILL)
-        for worker in workers:
+            worker.kill()
+        for worker in doomed + workers:
             worker.join()
+        assert [worker.exitcode for worker in doomed + workers] == [-signal.SIGKILL] * 2 + [0] * 2
         ledger.verify()
         assert ledger.balance().spent <= 150
         for number in range(400):
@@ -291,3 +296,13 @@ def test_a_connection_is_not_shared_across_a_fork(url: str) -> None:
     ledger.charge(request("parent again"))
     ledger.verify()
     assert ledger.balance().releases == 3
+
+
+def test_several_answers_are_kept_in_one_step_and_the_first_of_each_counts(url: str) -> None:
+    ledger = open_ledger(url, Limit.of("3"))
+    ledger.charge_all([request("a"), request("b")])
+    ledger.finish(request("b"), "first")
+    assert ledger.finish_all([(request("a"), "one"), (request("b"), "two")]) == ["one", "first"]
+    assert [ledger.released("ann", name) for name in ("a", "b")] == ["one", "first"]
+    assert ledger.finish_all([(request("a"), "late")]) == ["one"]
+    ledger.verify()

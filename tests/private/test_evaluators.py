@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv
 
 from privcfs import GCN, PublicContext, TorchBackbone
@@ -14,6 +15,8 @@ from privcfs.gate.asking import alone
 from privcfs.lab.bench import as_module
 from privcfs.private.deadline import Deadline
 from privcfs.private.outcomes import EVALUATORS, evaluate
+from privcfs.private.outcomes import gcn as fast
+from privcfs.public.backbones import gcn
 from privcfs.public.candidates import RULES
 from privcfs.public.candidates.candidates import Candidates, Caps, subsets
 from privcfs.public.candidates.small_sets import SmallSets
@@ -207,3 +210,35 @@ def test_a_long_list_is_evaluated_in_parts_as_a_short_one_is() -> None:
             np.abs(evaluate(graph, context, one, Deadline(60)).logits[:, -1] - outcomes.logits[:, position]).max()
             < 1e-4
         )
+
+
+TIGHT = {"BITS": 3, "CHUNK": 2, "LOOK": 0, "MOST_CELLS": 8, "MOST_STATES": 5, "MOST_WEIGHTS": 1}
+
+
+@pytest.mark.parametrize("name", TIGHT)
+@pytest.mark.parametrize("kept", [True, False], ids=["kept inputs", "inputs from rows"])
+def test_every_way_through_the_fast_evaluator_gives_the_same_scores(
+    name: str, kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tables that never fit, and a first layer that is never kept: what large graphs and long lists need."""
+    monkeypatch.setattr(fast, name, TIGHT[name])
+    if not kept:
+        monkeypatch.setattr(gcn, "MOST_KEPT", 0)
+    world = awkward_world(random_gcn(np.random.default_rng(1), FEATURES, CLASSES))
+    assert (world.context.inputs is not None) == kept
+    for target in (0, 1, 29):
+        agree(world, everything_near(target, world.pairs, 30, features=(0, 2, 3)))
+
+
+def test_scores_do_not_depend_on_the_number_of_threads() -> None:
+    data = load_dataset("cora")
+    context, graph = data.paper_context(), data.private_graph()
+    degrees = [len(context.snapshot.neighbours(int(node))) for node in data.test]
+    for target in (int(data.test[np.argmax(degrees)]), *data.test[:10].tolist()):
+        candidates = RULES["two-hop"].propose(context, target)
+        found = []
+        for threads in (1, 2, 4):
+            with threadpool_limits(threads):
+                found.append(evaluate(graph, context, candidates, Deadline(60)).logits)
+        assert (found[0] == found[1]).all()
+        assert (found[0] == found[2]).all()

@@ -4,12 +4,14 @@ import sys
 
 from privcfs.cli.batch import batch
 from privcfs.cli.commands import app
+from privcfs.cli.importing import import_
 from privcfs.cli.output import complain
 from privcfs.cli.serving import keys_app, serve
 from privcfs.errors import PrivcfsError
 
 __all__ = ["app", "main"]
 app.command()(batch)
+app.command("import")(import_)
 app.command()(serve)
 app.add_typer(keys_app, name="keys")
 

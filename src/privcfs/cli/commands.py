@@ -12,7 +12,7 @@ from rich.progress import Progress
 import privcfs
 from privcfs.cli.demo import run_demo
 from privcfs.cli.heads import read_head, write_head
-from privcfs.cli.output import balance_fields, console, emit, in_words, odds, release_fields, say
+from privcfs.cli.output import balance_fields, console, emit, odds, release_fields, say
 from privcfs.cli.settings import load_settings, template
 from privcfs.embedded import NAMES
 from privcfs.errors import BudgetExhausted, InputError, SettingsError, VerificationFailed
@@ -26,6 +26,7 @@ from privcfs.gate.vault import OWNER
 from privcfs.gate.vault import verify as check
 from privcfs.public.epsilon import parse_epsilon, show
 from privcfs.public.release import Release
+from privcfs.public.words import in_words
 
 app = typer.Typer(
     help="Private counterfactual explanations for graph neural networks.\n\n"

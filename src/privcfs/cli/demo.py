@@ -5,7 +5,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from privcfs.cli.output import balance_fields, emit, in_words, odds, release_fields, say
+from privcfs.cli.output import balance_fields, emit, odds, release_fields, say
 from privcfs.cli.page import Story, page
 from privcfs.embedded import Dataset, load_dataset
 from privcfs.errors import BudgetExhausted, SettingsError
@@ -19,6 +19,7 @@ from privcfs.private.outcomes import evaluate
 from privcfs.public.context import PublicContext
 from privcfs.public.epsilon import show
 from privcfs.public.release import Release
+from privcfs.public.words import in_words
 
 LIMIT = "10"
 TARGETS = {"cora": 1869, "citeseer": 2638}

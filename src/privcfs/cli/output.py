@@ -12,7 +12,6 @@ from privcfs.errors import PrivcfsError
 from privcfs.gate.accounting import Balance
 from privcfs.public.context import PublicContext
 from privcfs.public.epsilon import show
-from privcfs.public.interventions import Intervention
 from privcfs.public.release import Release
 
 console = Console(highlight=False, soft_wrap=True)
@@ -54,14 +53,6 @@ def balance_fields(balance: Balance) -> dict[str, Any]:
         "left": None if balance.left is None else show(balance.left),
         "releases": balance.releases,
     }
-
-
-def in_words(intervention: Intervention, context: PublicContext) -> list[str]:
-    """One line per element."""
-    lines = [f"delete the pair {context.label(u)} - {context.label(w)}" for u, w in intervention.delete]
-    lines += [f"add the pair {context.label(u)} - {context.label(w)}" for u, w in intervention.add]
-    lines += [f"mask feature {feature}" for feature in intervention.mask]
-    return lines or ["no intervention (this does not mean that none exists)"]
 
 
 def odds(epsilon: Fraction) -> str:

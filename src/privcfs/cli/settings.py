@@ -34,13 +34,15 @@ from privcfs.public.candidates.small_sets import SmallSets
 from privcfs.public.context import PublicContext
 from privcfs.public.guidance.worlds import Worlds
 from privcfs.public.head import Head
+from privcfs.store import PAIRS, SUFFIX, open_store
 
 REHEARSED = "rehearsed"
 TEMPLATE = """\
 # A privcfs vault. Paths are relative to this file.
 
 [graph]                          # SECRET: nobody but the owner reads these files
-edges = "edges.csv"              # rows source,target or source,target,weight (.csv or .parquet)
+edges = "edges.csv"              # rows source,target or source,target,weight (.csv or .parquet); for graphs larger
+                                 # than memory a .store made by `privcfs import`, here and for features and snapshot
 model = "gcn.safetensors"        # the frozen two-layer GCN that decides (ours, or a PyTorch Geometric state dict);
                                  # leave it out only if the public model below is the one that decides
 # features = "own_features.csv"  # where features are secret too; the public table then holds what is public of them
@@ -141,6 +143,8 @@ class Settings:
             assumptions = assumptions - {Assumption.BACKBONE_PUBLIC} | {Assumption.BACKBONE_FROM_SNAPSHOT}
         if self._flag("public", "prediction_disclosed"):
             assumptions |= {Assumption.PREDICTION_DISCLOSED}
+        if _same(self._path("public", "snapshot"), self._path("graph", "edges")):
+            raise SettingsError("vault file: snapshot and edges are the same; private edges are not public.")
         return PublicContext(
             self._path("public", "features"),
             self._path("public", "snapshot"),
@@ -252,6 +256,8 @@ class Settings:
 
     def _edges(self, nodes: int, names: tuple[str, ...] | None) -> PrivateGraph:
         path = self._path("graph", "edges")
+        if path.suffix == SUFFIX:
+            return PrivateGraph.from_store(path, number_of_nodes=nodes)
         read = PrivateGraph.from_parquet if path.suffix == ".parquet" else PrivateGraph.from_csv
         return read(path, number_of_nodes=nodes, node_ids=names, simplify=self._flag("graph", "simplify"))
 
@@ -311,6 +317,14 @@ class Settings:
 
     def _path(self, table: str, key: str) -> Path:
         return self.folder / self._text(table, key)
+
+
+def _same(one: Path, other: Path) -> bool:
+    """Whether two edge lists are one file, or stores of the same pairs."""
+    if one.suffix == other.suffix == SUFFIX and one.exists() and other.exists():
+        first, second = (open_store(path, PAIRS, SettingsError).checksums for path in (one, other))
+        return first == second
+    return one.resolve() == other.resolve()
 
 
 def exists(path: Path) -> bool:

@@ -1,6 +1,7 @@
 """One graph, one budget: a small file beside the edges says which ledger they spend from."""
 
 import json
+import shutil
 from pathlib import Path
 
 from privcfs.errors import SettingsError
@@ -31,6 +32,15 @@ def tie(edges: Path, ledger: Ledger) -> None:
             raise another(edges) from None
     except OSError:
         return
+
+
+def follow(source: Path, store: Path) -> None:
+    """A store of tied edges spends from the same ledger as their file; one that is tied otherwise is left alone."""
+    if tied(source):
+        if tied(store) and _file(store).read_bytes() != _file(source).read_bytes():
+            raise another(store)
+        _file(store).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(_file(source), _file(store))
 
 
 def another(edges: Path) -> SettingsError:

@@ -82,7 +82,7 @@ class Rehearsal(Guide):
 
 def row_zero(context: PublicContext, candidates: Candidates, utility: Utility) -> Intervention:
     """The honest zero, at epsilon 0: the candidate that leaves the lowest margin on the public snapshot."""
-    snapshot = PrivateGraph(context.snapshot.pairs, context.number_of_nodes)
+    snapshot = PrivateGraph.from_snapshot(context.snapshot)
     _, margins = _rehearsed(snapshot, context, candidates, utility)
     return candidates[1 + int(np.argmin(margins[1:])) if len(candidates) > 1 else 0]
 
@@ -123,5 +123,5 @@ def _rehearsed(
 @lru_cache(maxsize=2)
 def _graphs(worlds: Worlds, context: PublicContext) -> list[PrivateGraph]:
     """The snapshot graph and the imagined ones."""
-    pairs = [context.snapshot.pairs, *worlds.imagine(context)]
-    return [PrivateGraph(one, context.number_of_nodes) for one in pairs]
+    imagined = [PrivateGraph.from_pairs(one, context.number_of_nodes) for one in worlds.imagine(context)]
+    return [PrivateGraph.from_snapshot(context.snapshot), *imagined]

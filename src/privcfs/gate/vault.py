@@ -129,7 +129,7 @@ class Vault:
         in all, where that is less than the ledger's own limit.
         """
         plan = self._planned(target, epsilon, analyst, request_id, avoiding, beyond, cap)
-        return Release.from_json(self._answer(*plan))
+        return Release.from_json(self._answers([plan])[0])
 
     def release_all(
         self,
@@ -142,14 +142,13 @@ class Vault:
         plans = [self._planned(target, price, analyst, name, cap=cap) for target, price, name in questions]
         if len({request.request_id for request, _ in plans}) < len(plans):
             raise InputError("request ids must differ within a batch.")
-        self._ledger.charge_all([request for request, _ in plans])
-        return [Release.from_json(self._answer(*plan)) for plan in plans]
+        return [Release.from_json(text) for text in self._answers(plans)]
 
     def try_out(self, target: int | str, epsilon: Price) -> Intervention:
         """What a release might look like: drawn as one would be, but on the public snapshot; costs nothing."""
         node, price = self._context.node(target), parse_epsilon(epsilon)
         candidates, mechanism = _laid_out(self._method, self._context, node, price)
-        snapshot = PrivateGraph(self._context.snapshot.pairs, self._context.number_of_nodes)
+        snapshot = PrivateGraph.from_snapshot(self._context.snapshot)
         context, utility = self._context, self._method.utility
         on_snapshot = lambda limit: utility.score(evaluate(snapshot, context, candidates, limit))  # noqa: E731
         with nullcontext() if self._answer_seconds is None else ANSWERING:  # or it would wait for private evaluations
@@ -213,7 +212,7 @@ class Vault:
             guarantee = Guarantee(price, Fraction(1), self._adjacency)
             return Verdict(node, intervention, flips, guarantee, request.request_id).to_json()
 
-        return Verdict.from_json(self._answer(request, draw))
+        return Verdict.from_json(self._answers([(request, draw)])[0])
 
     def select(
         self, targets: Sequence[int | str], epsilon: Price, *, analyst: str = OWNER, request_id: str | None = None
@@ -231,7 +230,7 @@ class Vault:
             chosen = nodes[CLOSE_CALL.draw(scores, price, self._randomness)]
             return Selection(chosen, Guarantee(price, Fraction(1), self._adjacency), request.request_id).to_json()
 
-        return Selection.from_json(self._answer(request, draw))
+        return Selection.from_json(self._answers([(request, draw)])[0])
 
     def propose(self, target: int | str) -> Candidates:
         """The public list that a release for this target would be drawn from; costs nothing."""
@@ -309,17 +308,20 @@ class Vault:
             question=asked.question,
         )
 
-    def _answer(self, request: Request, draw: Callable[[float], str]) -> str:
-        """What the ledger holds for a request: charged first, then drawn, stored, and read back."""
+    def _answers(self, plans: Sequence[tuple[Request, Callable[[float], str]]]) -> list[str]:
+        """What the ledger holds for some requests: charged first, all or none, then drawn, stored, and read back."""
         with nullcontext() if self._answer_seconds is None else ANSWERING:
             started = monotonic()
-            stored = self._ledger.charge(request)
-            if stored is None:
-                text = draw(started)
-                if self._answer_seconds is not None:
-                    sleep(max(started + self._answer_seconds - monotonic(), 0))
-                stored = self._ledger.finish(request, text)
-        return stored
+            stored = self._ledger.charge_all([request for request, _ in plans])
+            drawn: list[tuple[Request, str]] = []
+            for (request, draw), known in zip(plans, stored, strict=True):
+                if known is None:
+                    drawn.append((request, draw(started)))
+                    if self._answer_seconds is not None:
+                        sleep(max(started + self._answer_seconds - monotonic(), 0))
+                    started = monotonic()
+            kept = iter(self._ledger.finish_all(drawn) if drawn else ())
+            return [next(kept) if known is None else known for known in stored]
 
     def _evaluated(
         self, target: int, fallback: Scores, started: float, evaluated: Callable[[Deadline], Scores]
@@ -442,7 +444,7 @@ def _rehearse(context: PublicContext, method: Method, readable: Readable) -> Non
     highest = method.utility.grid(method.candidates.caps).levels[-1]
     if highest > MOST_LEVELS:
         raise SettingsError(f"utility weights need {highest} steps; choose simpler fractions (at most {MOST_LEVELS}).")
-    snapshot = PrivateGraph.from_edges(context.snapshot.pairs, number_of_nodes=context.number_of_nodes)
+    snapshot = PrivateGraph.from_snapshot(context.snapshot)
     try:
         proposed = method.candidates.propose(context, 0)
         few = replace(proposed, pair_sets=proposed.pair_sets[:3], feature_sets=proposed.feature_sets[:3])

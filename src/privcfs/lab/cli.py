@@ -17,7 +17,7 @@ from privcfs.errors import InputError, PrivcfsError, SettingsError
 from privcfs.lab.audit.depth import FULL, QUICK
 from privcfs.lab.audit.report import breaches
 from privcfs.lab.audit.report import html as audit_html
-from privcfs.lab.bench import bench_page
+from privcfs.lab.bench import Extent, bench_page
 from privcfs.lab.experiments import EXPERIMENTS, PAPER, overview
 from privcfs.lab.experiments.audits import run as run_audit
 from privcfs.lab.experiments.certification import checks as run_checks
@@ -117,12 +117,16 @@ def train(
 def bench(
     write: WriteOption = None,
     repeats: Annotated[int, typer.Option(help="Timed repetitions.", min=3)] = 60,
+    largest: Annotated[
+        int, typer.Option(help="Nodes of the largest graph that is made: ten million need 5 GB of disk.", min=10_000)
+    ] = 1_000_000,
 ) -> None:
-    """Measure the evaluators, a whole release and memory, in one run."""
-    result = bench_page(repeats)
+    """Measure evaluators, releases, many targets, large graphs, cold starts and memory, in one run."""
+    with _progress() as say:
+        result = bench_page(Extent(repeats, largest), say)
     result.show()
     if write:
-        result.write(write, "bench", "privcfs-lab bench")
+        result.write(write, "bench", f"privcfs-lab bench --largest {largest}")
 
 
 @app.command()

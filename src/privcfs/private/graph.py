@@ -11,12 +11,22 @@ from pathlib import Path
 from typing import Any, final
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from privcfs.errors import GraphError
-from privcfs.files import EdgeListReader, Nodes, gather, read_node_ids
+from privcfs.files import (
+    EdgeListReader,
+    Nodes,
+    edge_index_rows,
+    gather,
+    matrix_rows,
+    neighbour_lists,
+    networkx_rows,
+    read_node_ids,
+)
 from privcfs.private.sealed import Sealed
+from privcfs.public.context import Snapshot
+from privcfs.store import PAIRS, open_store
 
 Indices = NDArray[np.int64]
 
@@ -30,14 +40,29 @@ class PrivateGraph(Sealed):
 
     __slots__ = ("_budget", "_indices", "_starts", "number_of_nodes")
 
-    def __init__(self, pairs: Indices, number_of_nodes: int) -> None:
-        """`pairs` are checked and sorted already: use one of the from_ methods."""
-        both = np.concatenate([pairs, pairs[:, ::-1]])
-        order = np.lexsort((both[:, 1], both[:, 0]))
-        self._indices = np.ascontiguousarray(both[order, 1])
-        self._starts = np.searchsorted(both[order, 0], np.arange(number_of_nodes + 1))
+    def __init__(self, starts: Indices, indices: NDArray[np.integer]) -> None:
+        """Checked and sorted neighbour lists, in memory or mapped: use one of the from_ methods."""
+        self._starts, self._indices = starts, indices
         self._budget: str | None = None
-        self.number_of_nodes = number_of_nodes
+        self.number_of_nodes = len(starts) - 1
+
+    @classmethod
+    def from_snapshot(cls, snapshot: Snapshot) -> "PrivateGraph":
+        """A public snapshot as if it were the graph: for rehearsals."""
+        return cls(snapshot.starts, snapshot.others)
+
+    @classmethod
+    def from_pairs(cls, pairs: Indices, number_of_nodes: int) -> "PrivateGraph":
+        """From pairs that are known to be different, without loops, and in range."""
+        return cls(*neighbour_lists(pairs, number_of_nodes))
+
+    @classmethod
+    def from_store(cls, path: str | Path, *, number_of_nodes: int) -> "PrivateGraph":
+        """From a store that `privcfs import` wrote: mapped, so that a release reads only what is near its target."""
+        store = open_store(Path(path), PAIRS, GraphError)
+        if store.rows != _count(number_of_nodes):
+            raise GraphError(f"edges has {store.rows} nodes, but number_of_nodes is {number_of_nodes}; match them.")
+        return cls(store.arrays["starts"], store.arrays["others"])
 
     @classmethod
     def from_edges(cls, edges: ArrayLike, *, number_of_nodes: int, simplify: bool = False) -> "PrivateGraph":
@@ -74,22 +99,13 @@ class PrivateGraph(Sealed):
     @classmethod
     def from_scipy(cls, matrix: Any, *, number_of_nodes: int, simplify: bool = False) -> "PrivateGraph":
         """From a SciPy sparse adjacency matrix: non-zero entries are edges, either direction counts."""
-        if not sp.issparse(matrix) or matrix.shape != (number_of_nodes, number_of_nodes):
-            raise GraphError(f"edges must be a sparse matrix of shape ({number_of_nodes}, {number_of_nodes}).")
-        entries = sp.coo_array(matrix)
-        kept = entries.data != 0
-        rows = np.column_stack([entries.coords[0][kept], entries.coords[1][kept]]).astype(np.int64)
-        return cls._read(rows, Nodes(_count(number_of_nodes)), simplify)
+        nodes = Nodes(_count(number_of_nodes))
+        return cls._read(matrix_rows(matrix, nodes, GraphError), nodes, simplify)
 
     @classmethod
     def from_pyg(cls, data: Any, *, number_of_nodes: int, simplify: bool = False) -> "PrivateGraph":
         """From a PyTorch Geometric `Data`: edge_index without edges of edge_weight 0, either direction counts."""
-        edge_index = np.asarray(getattr(data, "edge_index", None))
-        if edge_index.ndim != 2 or edge_index.shape[0] != 2:
-            raise GraphError(f"edges.edge_index has shape {edge_index.shape}; it must be (2, number of edges).")
-        weight = getattr(data, "edge_weight", None)
-        kept = np.ones(edge_index.shape[1], np.bool_) if weight is None else np.asarray(weight) != 0
-        return cls._read(edge_index.T[kept], Nodes(_count(number_of_nodes)), simplify)
+        return cls._read(edge_index_rows(data, GraphError), Nodes(_count(number_of_nodes)), simplify)
 
     @classmethod
     def from_networkx(
@@ -97,16 +113,12 @@ class PrivateGraph(Sealed):
     ) -> "PrivateGraph":
         """From a networkx graph whose nodes are numbers, or names of `node_ids`; an edge of weight 0 is none."""
         nodes = _nodes(number_of_nodes, node_ids)
-        try:
-            listed = [(u, w) for u, w, weight in graph.edges(data="weight", default=1) if weight != 0]
-            rows = [[nodes.number(str(u)), nodes.number(str(w))] for u, w in listed]
-        except KeyError:
-            raise GraphError("edges names a node that is neither a number nor in node_ids; pass node_ids.") from None
-        return cls._read(np.array(rows, np.int64).reshape(-1, 2), nodes, simplify)
+        return cls._read(networkx_rows(graph, nodes, GraphError), nodes, simplify)
 
     @classmethod
     def _read(cls, source: Path | ArrayLike, nodes: Nodes, simplify: bool) -> "PrivateGraph":
-        return cls(EdgeListReader("edges", GraphError, nodes, simplify, may_simplify=True).read(source), nodes.count)
+        reader = EdgeListReader("edges", GraphError, nodes, simplify, may_simplify=True)
+        return cls.from_pairs(reader.read(source), nodes.count)
 
     def bind(self, graph_id: str) -> None:
         """Ties this graph to one budget; a second budget for the same graph would double what may be learned."""
@@ -116,23 +128,27 @@ class PrivateGraph(Sealed):
 
     def neighbours(self, node: int) -> Indices:
         """Private neighbours by ascending node number."""
-        return self._indices[self._starts[node] : self._starts[node + 1]]
+        return np.asarray(self._indices[self._starts[node] : self._starts[node + 1]], np.int64)
 
     def neighbours_of(self, nodes: Indices) -> tuple[Indices, Indices]:
         """The neighbour lists of several nodes: position in `nodes`, neighbour."""
         owner, entries = gather(self._starts, nodes)
-        return owner, self._indices[entries]
+        return owner, np.asarray(self._indices[entries], np.int64)
 
     def degrees(self, nodes: Indices) -> Indices:
         """How many private neighbours each node has."""
         counts: Indices = self._starts[nodes + 1] - self._starts[nodes]
         return counts
 
-    def has_edge(self, u: int, w: int) -> bool:
-        """Whether the pair is a private edge."""
-        row = self.neighbours(u)
-        position = int(np.searchsorted(row, w))
-        return position < len(row) and int(row[position]) == w
+    def has_edges(self, pairs: Indices) -> NDArray[np.bool_]:
+        """Whether each pair is a private edge: looked up at the end that has fewer neighbours."""
+        one, other = pairs.T
+        few = self.degrees(one) <= self.degrees(other)
+        fewer, more = np.where(few, one, other), np.where(few, other, one)
+        owner, neighbour = self.neighbours_of(fewer)
+        found = np.zeros(len(pairs), np.bool_)
+        found[owner[neighbour == more[owner]]] = True
+        return found
 
 
 def _count(number_of_nodes: int) -> int:

@@ -10,22 +10,21 @@ Check: tests/gate/test_secret_model.py::test_no_digest_and_no_candidate_depends_
 from pathlib import Path
 from typing import final
 
-import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from privcfs.errors import ContextError, SettingsError
 from privcfs.files import read_features
 from privcfs.private.sealed import Sealed
 from privcfs.public.backbones.backbone import Backbone
-from privcfs.public.context import FeatureRow, PublicContext, row_of, rows_of
+from privcfs.public.context import FeatureRows, PublicContext
 
 
 @final
-class Secrets(Sealed):
+class Secrets(FeatureRows, Sealed):
     """The owner's own model and feature table; what is left out is the public context's."""
 
-    __slots__ = ("backbone", "features")
+    __slots__ = ("backbone", "features", "inputs")
 
     def __init__(
         self,
@@ -46,10 +45,4 @@ class Secrets(Sealed):
                 f"secret nodes, columns, features and classes are {shape}, the public ones {expected}; match them."
             )
 
-    def feature_row(self, node: int) -> FeatureRow:
-        """The node's non-zero features and their values, in feature order."""
-        return row_of(self.features, node)
-
-    def feature_rows(self, nodes: NDArray[np.int64]) -> sp.csr_array:
-        """Some nodes' rows of the feature table, in the order given."""
-        return rows_of(self.features, nodes)
+        self.inputs = self.backbone.inputs(self.features)

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -11,11 +11,13 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from privcfs.errors import ContextError, UnknownNode
-from privcfs.files import EdgeListReader, Nodes, gather, read_features, read_node_ids
+from privcfs.files import EdgeListReader, Nodes, gather, neighbour_lists, read_features, read_node_ids
 from privcfs.public.assumptions import DEFAULT, Assumption
 from privcfs.public.backbones.backbone import Backbone
+from privcfs.store import FEATURES, PAIRS, SUFFIX, checksums_of, open_store
 
 FeatureRow = tuple[NDArray[np.int32], NDArray[np.float32]]
+MOST_PAIRS = 2**24  # that are looked at as a whole
 DIGITS = re.compile(r"[0-9]{1,18}")
 
 
@@ -30,6 +32,10 @@ class Readable(Protocol):
     def backbone(self) -> Backbone:
         """The frozen model that decides."""
 
+    @property
+    def inputs(self) -> NDArray[np.float32] | None:
+        """What the model's first layer makes of each node, where that is kept."""
+
     def feature_row(self, node: int) -> FeatureRow:
         """The node's non-zero features and their values, in feature order."""
 
@@ -37,14 +43,37 @@ class Readable(Protocol):
         """Some nodes' rows of the feature table, in the order given."""
 
 
-class PublicContext:
+class FeatureRows:
+    """Reads rows of a feature table, in memory or mapped."""
+
+    __slots__ = ()
+
+    features: sp.csr_array
+
+    def feature_row(self, node: int) -> FeatureRow:
+        """The node's non-zero features and their values, in feature order."""
+        start, stop = self.features.indptr[node], self.features.indptr[node + 1]
+        order = np.argsort(self.features.indices[start:stop], kind="stable")
+        return self.features.indices[start:stop][order], self.features.data[start:stop][order]
+
+    def feature_rows(self, nodes: NDArray[np.int64]) -> sp.csr_array:
+        """Some nodes' rows of the feature table, in the order given."""
+        starts = self.features.indptr
+        _, entries = gather(starts, nodes)
+        ends = np.concatenate([[0], np.cumsum(starts[nodes + 1] - starts[nodes])])
+        shape = (len(nodes), self.features.shape[1])
+        return sp.csr_array((self.features.data[entries], self.features.indices[entries], ends), shape=shape)
+
+
+class PublicContext(FeatureRows):
     """The fixed public side of a vault; its digest stands on each release and is never computed from private data."""
 
-    __slots__ = ("assumptions", "backbone", "digest", "features", "node_ids", "nodes", "snapshot")
+    __slots__ = ("assumptions", "backbone", "digest", "features", "inputs", "node_ids", "nodes", "snapshot")
 
     features: sp.csr_array
     snapshot: "Snapshot"
     backbone: Backbone
+    inputs: NDArray[np.float32] | None
     node_ids: tuple[str, ...] | None
     nodes: Nodes
     assumptions: frozenset[Assumption]
@@ -68,12 +97,14 @@ class PublicContext:
                 f"features has {self.features.shape[1]} columns, but the backbone was trained on "
                 f"{backbone.number_of_features}; give the table it was trained with."
             )
+        self.inputs = backbone.inputs(self.features)
         self.node_ids = None if node_ids is None else read_node_ids(node_ids, ContextError)
         self.nodes = self._nodes()
-        pairs = EdgeListReader("snapshot", ContextError, self.nodes).read(snapshot)
-        self.snapshot = Snapshot(pairs, self.nodes.count)
+        self.snapshot = self._snapshot(snapshot)
         self.assumptions = frozenset(assumptions)
-        self.digest = self._digest(pairs)
+        stored = isinstance(features, str | Path) and Path(features).suffix == SUFFIX
+        checksums = open_store(Path(str(features)), FEATURES, ContextError).checksums if stored else None
+        self.digest = self._digest(checksums or _checksums(self.features))
 
     @property
     def number_of_nodes(self) -> int:
@@ -102,14 +133,6 @@ class PublicContext:
         """The node's public name, or its number."""
         return str(node) if self.node_ids is None else self.node_ids[node]
 
-    def feature_row(self, node: int) -> FeatureRow:
-        """The node's non-zero features and their values, in feature order."""
-        return row_of(self.features, node)
-
-    def feature_rows(self, nodes: NDArray[np.int64]) -> sp.csr_array:
-        """Some nodes' rows of the feature table, in the order given."""
-        return rows_of(self.features, nodes)
-
     def _nodes(self) -> Nodes:
         count = int(self.features.shape[0])
         if self.node_ids is None:
@@ -118,57 +141,63 @@ class PublicContext:
             raise ContextError(f"node_ids has {len(self.node_ids)} names, but features has {count} rows; match them.")
         return Nodes(count, {name: number for number, name in enumerate(self.node_ids)})
 
-    def _digest(self, pairs: NDArray[np.int64]) -> str:
-        hasher = hashlib.sha256(b"privcfs context 1\n")
-        canonical = self.features.sorted_indices()
-        for part in (
-            np.array(canonical.shape, "<i8"),
-            canonical.indptr.astype("<i8"),
-            canonical.indices.astype("<i8"),
-            canonical.data.astype("<f4"),
-            pairs.astype("<i8"),
-        ):
-            hasher.update(f"{part.shape}\n".encode() + part.tobytes())
+    def _snapshot(self, source: str | Path | ArrayLike) -> "Snapshot":
+        reader = EdgeListReader("snapshot", ContextError, self.nodes)
+        if not isinstance(source, str | Path) or Path(source).suffix != SUFFIX:
+            starts, others = neighbour_lists(reader.read(source), self.nodes.count)
+            return Snapshot(starts, others, checksums_of(PAIRS, {"starts": starts, "others": others}))
+        store = open_store(Path(source), PAIRS, ContextError)
+        if store.rows != self.nodes.count:
+            reader.refuse(f"has {store.rows} nodes, but features has {self.nodes.count} rows", "match them")
+        return Snapshot(store.arrays["starts"], store.arrays["others"], store.checksums)
+
+    def _digest(self, checksums: Mapping[str, str]) -> str:
+        """The same for the same content, in memory or in a store."""
         words = [
+            "privcfs context 2",
+            *(str(side) for side in self.features.shape),
+            *(checksums[name] for name in sorted(checksums)),
+            *(self.snapshot.checksums[name] for name in sorted(self.snapshot.checksums)),
             self.backbone.digest,
             *sorted(item.name for item in self.assumptions),
             *(self.node_ids or ()),
         ]
-        hasher.update("\n".join(f"{len(word)}:{word}" for word in words).encode())
-        return hasher.hexdigest()
+        return hashlib.sha256("\n".join(f"{len(word)}:{word}" for word in words).encode()).hexdigest()
 
 
-def row_of(features: sp.csr_array, node: int) -> FeatureRow:
-    """The node's non-zero features and their values, in feature order."""
-    start, stop = features.indptr[node], features.indptr[node + 1]
-    order = np.argsort(features.indices[start:stop], kind="stable")
-    return features.indices[start:stop][order], features.data[start:stop][order]
-
-
-def rows_of(features: sp.csr_array, nodes: NDArray[np.int64]) -> sp.csr_array:
-    """Some nodes' rows of a feature table, in the order given."""
-    starts = features.indptr
-    _, entries = gather(starts, nodes)
-    ends = np.concatenate([[0], np.cumsum(starts[nodes + 1] - starts[nodes])])
-    shape = (len(nodes), features.shape[1])
-    return sp.csr_array((features.data[entries], features.indices[entries], ends), shape=shape)
+def _checksums(features: sp.csr_array) -> Mapping[str, str]:
+    table = features.sorted_indices()
+    return checksums_of(FEATURES, {"starts": table.indptr, "numbers": table.indices, "values": table.data})
 
 
 class Snapshot:
     """The public pairs. A pair here may or may not be an edge of the private graph."""
 
-    __slots__ = ("_adjacency", "pairs")
+    __slots__ = ("_pairs", "checksums", "others", "starts")
 
-    pairs: NDArray[np.int64]
-    _adjacency: sp.csr_array
+    starts: NDArray[np.int64]
+    others: NDArray[np.integer]
+    checksums: Mapping[str, str]
 
-    def __init__(self, pairs: NDArray[np.int64], number_of_nodes: int) -> None:
-        self.pairs = pairs
-        both = np.concatenate([pairs, pairs[:, ::-1]])
-        entries = (np.ones(len(both), np.int8), (both[:, 0], both[:, 1]))
-        self._adjacency = sp.csr_array(entries, shape=(number_of_nodes, number_of_nodes)).sorted_indices()
+    def __init__(self, starts: NDArray[np.int64], others: NDArray[np.integer], checksums: Mapping[str, str]) -> None:
+        """Sorted neighbour lists, in memory or mapped."""
+        self.starts, self.others, self.checksums = starts, others, checksums
+        self._pairs: NDArray[np.int64] | None = None
+
+    @property
+    def pairs(self) -> NDArray[np.int64]:
+        """All of them, sorted, in memory: for what looks at the whole snapshot."""
+        if len(self.others) > 2 * MOST_PAIRS:
+            raise ContextError(
+                f"snapshot has more than {MOST_PAIRS} pairs, and this method looks at all of them; choose one that "
+                'looks near the target: candidates = "one-hop" and mechanism = "exponential".'
+            )
+        if self._pairs is None:
+            nodes = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+            forward = nodes < self.others
+            self._pairs = np.column_stack([nodes[forward], self.others[forward]])
+        return self._pairs
 
     def neighbours(self, node: int) -> tuple[int, ...]:
         """Public neighbours by ascending node number."""
-        start, stop = self._adjacency.indptr[node], self._adjacency.indptr[node + 1]
-        return tuple(int(other) for other in self._adjacency.indices[start:stop])
+        return tuple(self.others[self.starts[node] : self.starts[node + 1]].tolist())

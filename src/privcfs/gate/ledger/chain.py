@@ -165,15 +165,13 @@ class ChainedLedger(Ledger):
         found: list[str | None] = self._together(work, len(requests), "nothing was charged, try again")
         return found
 
-    def finish(self, request: Request, release: str) -> str:
-        def work(connection: Connection) -> str:
-            stored = _body(connection, RELEASED, request.analyst, request.request_id)
-            if stored is None:
-                now = _state(connection, request.analyst)
-                _append(connection, now, RELEASED, request.analyst, request.request_id, 0, release)
-            return stored or release
+    def finish_all(self, answers: Sequence[tuple[Request, str]]) -> list[str]:
+        def work(connection: Connection) -> list[str]:
+            return [_finish(connection, request, release) for request, release in answers]
 
-        return str(self._together(work, 1, f"it is paid: ask again with request id {request.request_id}"))
+        ids = ", ".join(request.request_id for request, _ in answers)
+        found: list[str] = self._together(work, len(answers), f"it is paid: ask again with request id {ids}")
+        return found
 
     def _together(self, work: Callable[[Connection], Any], rows: int, otherwise: str) -> Any:
         """The result of a step, durable; the first thread to get the lock takes the steps of all that wait."""
@@ -247,7 +245,7 @@ class ChainedLedger(Ledger):
 
     def released(self, analyst: str, request_id: str) -> str | None:
         with self._reading() as connection:
-            return _body(connection, RELEASED, analyst, request_id)
+            return _state(connection, analyst, request_id).released
 
     def adjacencies(self) -> set[str]:
         with self._reading() as connection:
@@ -317,24 +315,21 @@ def _rolled_back(position: int) -> LedgerRolledBack:
 
 
 def _charge(connection: Connection, request: Request) -> str | None:
-    paid = _body(connection, HELD, request.analyst, request.request_id)
-    if paid is None:
-        _pay(connection, request)
-        return None
-    if json.loads(paid)["terms"] != _terms(request):
+    now = _state(connection, request.analyst, request.request_id)
+    if now.held is None:
+        _pay(connection, request, now)
+    elif json.loads(now.held)["terms"] != _terms(request):
         raise RequestConflict(
             f"request id {request.request_id!r} was used before with other parameters; choose a new id."
         )
-    stored = _body(connection, RELEASED, request.analyst, request.request_id)
-    if stored is None and request.price * NANO > _paid(connection, request):
+    elif now.released is None and request.price * NANO > now.paid:
         raise RequestConflict(
             f"request id {request.request_id!r} was paid when it cost less; choose a new id, the old is spent."
         )
-    return stored
+    return now.released
 
 
-def _pay(connection: Connection, request: Request) -> None:
-    now = _state(connection, request.analyst)
+def _pay(connection: Connection, request: Request, now: "_State") -> None:
     limit = now.limit
     if request.analyst == ENTRIES:
         limit = replace(limit, per_analyst=None)
@@ -349,14 +344,24 @@ def _pay(connection: Connection, request: Request) -> None:
     _append(connection, now, HELD, request.analyst, request.request_id, int(request.price * NANO), body)
 
 
+def _finish(connection: Connection, request: Request, release: str) -> str:
+    now = _state(connection, request.analyst, request.request_id)
+    if now.released is None:
+        _append(connection, now, RELEASED, request.analyst, request.request_id, 0, release)
+    return now.released or release
+
+
 class _State(NamedTuple):
-    """The newest row, what the analyst has spent, and the limits in force."""
+    """The newest row, what the analyst has spent, the limits in force, and what is known of one request."""
 
     position: int = 0
     total: int = 0
     digest: str = NO_DIGEST
     analyst_total: int = 0
     limits: str = ""
+    held: str | None = None
+    paid: int = 0
+    released: str | None = None
 
     @property
     def limit(self) -> Limit:
@@ -365,13 +370,16 @@ class _State(NamedTuple):
         return Limit.of(fields["total"], fields["per_analyst"], contract_from(fields.get("contract", {})))
 
 
-def _state(connection: Connection, analyst: str = "") -> _State:
+def _state(connection: Connection, analyst: str = "", request_id: str = "") -> _State:
     """In one query: a database across a network is asked as seldom as possible."""
-    query = """SELECT position, total, digest, coalesce((SELECT analyst_total FROM entries WHERE analyst = :analyst
+    asked = f"{INDEXED} AND analyst = :analyst AND request_id = :request_id"
+    query = f"""SELECT position, total, digest, coalesce((SELECT analyst_total FROM entries WHERE analyst = :analyst
         ORDER BY position DESC LIMIT 1), 0), (SELECT body FROM entries WHERE kind IN ('OPENED', 'LIMITED')
-        ORDER BY position DESC LIMIT 1) FROM entries ORDER BY position DESC LIMIT 1"""
-    row = connection.run(query, analyst=analyst).fetchone()
-    return _State() if row is None else _State(int(row[0]), int(row[1]), str(row[2]), int(row[3]), str(row[4]))
+        ORDER BY position DESC LIMIT 1), (SELECT body FROM entries r WHERE kind = 'HELD' AND {asked}),
+        coalesce((SELECT cost FROM entries r WHERE kind = 'HELD' AND {asked}), 0),
+        (SELECT body FROM entries r WHERE kind = 'RELEASED' AND {asked}) FROM entries ORDER BY position DESC LIMIT 1"""
+    row = connection.run(query, analyst=analyst, request_id=request_id).fetchone()
+    return _State() if row is None else _State(*row)
 
 
 def _append(
@@ -383,21 +391,6 @@ def _append(
     values = dict(zip(names, row, strict=True))
     query = f"INSERT INTO entries ({COLUMNS}, digest) VALUES ({marks}, :digest)"
     connection.run(query, **values, digest=_digest(now.digest, row))
-
-
-def _body(connection: Connection, kind: str, analyst: str, request_id: str) -> str | None:
-    query = f"""SELECT body FROM entries r WHERE kind = '{kind}' AND {INDEXED} AND analyst = :analyst
-        AND request_id = :request_id"""
-    row = connection.run(query, analyst=analyst, request_id=request_id).fetchone()
-    return str(row[0]) if row else None
-
-
-def _paid(connection: Connection, request: Request) -> int:
-    """What was charged for a request, in the smallest unit."""
-    query = f"""SELECT cost FROM entries r WHERE kind = 'HELD' AND {INDEXED} AND analyst = :analyst
-        AND request_id = :request_id"""
-    (row,) = connection.run(query, analyst=request.analyst, request_id=request.request_id)
-    return int(row[0])
 
 
 def _held(connection: Connection) -> Rows:

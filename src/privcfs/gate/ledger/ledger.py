@@ -59,9 +59,13 @@ class Ledger(ABC):
     def charge_all(self, requests: Sequence[Request]) -> list[str | None]:
         """Pays for all of them or, where one is refused, for none."""
 
-    @abstractmethod
     def finish(self, request: Request, release: str) -> str:
         """Stores the release of a paid request durably; returns the one that counts if another was faster."""
+        return self.finish_all([(request, release)])[0]
+
+    @abstractmethod
+    def finish_all(self, answers: Sequence[tuple[Request, str]]) -> list[str]:
+        """Stores the releases of several paid requests in one step; returns the ones that count."""
 
     @abstractmethod
     def balance(self, analyst: str | None = None) -> Balance:

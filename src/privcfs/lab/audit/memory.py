@@ -56,8 +56,8 @@ class MemoryLedger(Ledger):
             raise RequestConflict(f"request_id {request.request_id!r} was used for something else; choose another.")
         return self._answers.get(key)
 
-    def finish(self, request: Request, release: str) -> str:
-        return self._answers.setdefault((request.analyst, request.request_id), release)
+    def finish_all(self, answers: Sequence[tuple[Request, str]]) -> list[str]:
+        return [self._answers.setdefault((one.analyst, one.request_id), release) for one, release in answers]
 
     def balance(self, analyst: str | None = None) -> Balance:
         mine = [key for key in self._paid if analyst in (None, key[0])]

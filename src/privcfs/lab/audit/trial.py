@@ -285,7 +285,7 @@ def _differential(build: Build) -> tuple[bool, str, bool]:
 
 
 def _has_last(graph: PrivateGraph) -> bool:
-    return graph.has_edge(LAST, ONE_AGAINST_MANY.target)
+    return bool(graph.has_edges(np.array([[LAST, ONE_AGAINST_MANY.target]]))[0])
 
 
 def _honest(_: PrivateGraph) -> Method:

@@ -1,6 +1,7 @@
 """Deliberately broken parts. Each looks right, and the check named beside it must reject it. Never use one."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import accumulate
@@ -139,7 +140,7 @@ class PrivateOrder(PeekingRule):
 
     def propose(self, context: PublicContext, target: int) -> Candidates:
         proposed = self.honest.propose(context, target)
-        ordered = sorted(proposed.deletions, key=lambda pair: not self.graph.has_edge(*pair))
+        ordered = sorted(proposed.deletions, key=lambda pair: not self.graph.has_edges(np.array([pair]))[0])
         return replace(proposed, deletions=tuple(ordered))
 
 
@@ -195,7 +196,7 @@ class PeekingMeasure(_Weighted):
     @classmethod
     def of(cls, graph: PrivateGraph, candidates: Candidates, favour: int = 1000) -> "PeekingMeasure":
         """The measure for one list on one graph."""
-        real = (all(graph.has_edge(*pair) for pair in chosen.delete) for chosen in candidates)
+        real = (graph.has_edges(np.array(one.delete, np.int64).reshape(-1, 2)).all() for one in candidates)
         return cls(tuple(favour if kept else 1 for kept in real))
 
     def masses(self, scores: Scores, epsilon: Fraction) -> list[int]:
@@ -296,7 +297,7 @@ class LoudRule(PeekingRule):
 
     def propose(self, context: PublicContext, target: int) -> Candidates:
         proposed = self.honest.propose(context, target)
-        if proposed.deletions and not self.graph.has_edge(*proposed.deletions[-1]):
+        if proposed.deletions and not self.graph.has_edges(np.array(proposed.deletions[-1:]))[0]:
             raise InputError(f"pair {proposed.deletions[-1]} cannot be deleted; choose another target.")
         return proposed
 
@@ -363,10 +364,10 @@ class Refunds(MemoryLedger):
 class ForgetsUnfinished(MemoryLedger):
     """Shows unfinished prices and does not count them against the limit. Rejected by the ledger replay."""
 
-    def charge(self, request: Request) -> str | None:
+    def charge_all(self, requests: Sequence[Request]) -> list[str | None]:
         known, self._limit = self._limit, Limit(self._limit.total + self.held(), None)
         try:
-            return super().charge(request)
+            return super().charge_all(requests)
         finally:
             self._limit = known
 
@@ -375,22 +376,22 @@ class ForgetsUnfinished(MemoryLedger):
 class FreeRetries(MemoryLedger):
     """Lets a request be drawn again without paying again. Rejected by the ledger replay."""
 
-    def charge(self, request: Request) -> str | None:
-        super().charge(request)
-        return None
+    def charge_all(self, requests: Sequence[Request]) -> list[str | None]:
+        super().charge_all(requests)
+        return [None] * len(requests)
 
-    def finish(self, request: Request, release: str) -> str:
-        super().finish(request, release)
-        return release
+    def finish_all(self, answers: Sequence[tuple[Request, str]]) -> list[str]:
+        super().finish_all(answers)
+        return [release for _, release in answers]
 
 
 @final
 class ChargesLater(MemoryLedger):
     """Reads first, pays when the answer is there. Rejected by the ledger replay."""
 
-    def charge(self, request: Request) -> str | None:
-        return self.released(request.analyst, request.request_id)
+    def charge_all(self, requests: Sequence[Request]) -> list[str | None]:
+        return [self.released(one.analyst, one.request_id) for one in requests]
 
-    def finish(self, request: Request, release: str) -> str:
-        super().charge(request)
-        return super().finish(request, release)
+    def finish_all(self, answers: Sequence[tuple[Request, str]]) -> list[str]:
+        super().charge_all([request for request, _ in answers])
+        return super().finish_all(answers)

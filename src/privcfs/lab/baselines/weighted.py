@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from privcfs.lab.baselines.baseline import Problem
 from privcfs.lab.baselines.neighbourhoods import Maskable, Numbers
 from privcfs.lab.deep_gcn import DeepGCN
-from privcfs.private.outcomes.outcomes import Outcomes, flattened, membership
+from privcfs.private.outcomes.outcomes import Outcomes
 from privcfs.public.backbones.gcn import GCN
-from privcfs.public.candidates.candidates import Candidates
+from privcfs.public.candidates.candidates import Candidates, membership
 from privcfs.public.context import PublicContext
 
 Weights = NDArray[np.float32]  # (nodes, nodes), symmetric, zero diagonal
@@ -156,3 +156,9 @@ def _first_layer(
     near = np.flatnonzero(reach)
     first = root[near, None] * (heard[near] + root[near, None] * inputs[near])
     return reach[near].astype(np.float32), first.astype(np.float32)
+
+
+def flattened(candidates: Candidates, blocks: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Class scores of a full product, shape (pair sets, classes, feature sets), as `Outcomes` keeps them."""
+    kept = np.arange(blocks.shape[2]) < candidates.widths[:, None]
+    return np.ascontiguousarray(blocks.transpose(1, 0, 2)[:, kept])

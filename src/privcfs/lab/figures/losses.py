@@ -37,6 +37,6 @@ def draw_losses(
             panel.grid(axis="x", visible=False)
     for row in axes:
         row[0].set_ylabel("share of targets flipped")
-    handles = [bar_handle(1, "edge-only (e)", "///"), bar_handle(3, "joint (j)"), guess_handle()]
+    handles = [bar_handle(SHADES[1], "edge-only (e)", "///"), bar_handle(SHADES[3], "joint (j)"), guess_handle()]
     legend_below(figure, handles, 3)
     return figure

@@ -31,10 +31,12 @@ def draw_populations(records: Mapping[Key, Records]) -> "Figure":
             panel.grid(axis="x", visible=False)
         row[0].set_ylabel("share of targets flipped")
     handles = [
-        bar_handle(1 + 2 * i, f"ceiling, {float(share):.0%} of edges disclosed") for i, share in enumerate(shares)
+        bar_handle(shade, f"ceiling, {float(share):.0%} of edges disclosed")
+        for shade, share in zip(SHADES[1::2], shares, strict=False)
     ]
     hatched = [
-        bar_handle(1 + 2 * i, f"release at epsilon 8, {float(share):.0%}", "////") for i, share in enumerate(shares)
+        bar_handle(shade, f"release at epsilon 8, {float(share):.0%}", "////")
+        for shade, share in zip(SHADES[1::2], shares, strict=False)
     ]
     legend_below(figure, [*handles, guess_handle(), *hatched], 3)
     return figure

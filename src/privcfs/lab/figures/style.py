@@ -92,8 +92,8 @@ def guess_handle(marked: bool = False) -> "Line2D":
     )
 
 
-def bar_handle(number: int, label: str, hatch: str = "") -> "Patch":
+def bar_handle(shade: str, label: str, hatch: str = "") -> "Patch":
     """A box of the legend."""
     from matplotlib.patches import Patch
 
-    return Patch(facecolor=SHADES[number], edgecolor="white" if hatch else SHADES[number], hatch=hatch, label=label)
+    return Patch(facecolor=shade, edgecolor="white" if hatch else shade, hatch=hatch, label=label)

@@ -38,7 +38,7 @@ class MarginMeasure(Guide):
         utility: Utility,  # noqa: ARG002
         epsilon: Fraction,  # noqa: ARG002
     ) -> Mechanism:
-        snapshot = PrivateGraph(context.snapshot.pairs, context.number_of_nodes)
+        snapshot = PrivateGraph.from_snapshot(context.snapshot)
         margins = evaluate(snapshot, context, candidates, UNHURRIED).margins()
         margins[0] = 1
         weights = np.exp((margins.min() - margins) / self.temperature)

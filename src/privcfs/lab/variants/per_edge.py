@@ -10,7 +10,7 @@ import numpy as np
 
 from privcfs.lab.inspection import Inspection
 from privcfs.lab.metrics import Law
-from privcfs.private.outcomes.outcomes import membership
+from privcfs.public.candidates.candidates import membership
 from privcfs.public.epsilon import Price, parse_epsilon
 
 

@@ -18,6 +18,8 @@ from privcfs.public.backbones.gcn import GCN
 from privcfs.public.backbones.torch_module import TorchBackbone
 from privcfs.public.candidates.candidates import Candidates
 from privcfs.public.context import Readable
+from privcfs.store import resting
+from privcfs.threads import one_thread
 
 Evaluator = Callable[[PrivateGraph, Readable, Candidates, Deadline], Outcomes]
 
@@ -26,4 +28,5 @@ EVALUATORS: Mapping[type[Backbone], Evaluator] = {GCN: evaluate_gcn, TorchBackbo
 
 def evaluate(graph: PrivateGraph, context: Readable, candidates: Candidates, deadline: Deadline) -> Outcomes:
     """Class scores of the target under every candidate, by the evaluator of the model."""
-    return EVALUATORS[type(context.backbone)](graph, context, candidates, deadline)
+    with one_thread(), resting():
+        return EVALUATORS[type(context.backbone)](graph, context, candidates, deadline)

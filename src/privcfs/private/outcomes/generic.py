@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from privcfs.private.deadline import Deadline
 from privcfs.private.graph import PrivateGraph
-from privcfs.private.outcomes.outcomes import Outcomes, effective_operations, membership
+from privcfs.private.outcomes.outcomes import Outcomes, effective_operations
 from privcfs.public.backbones.torch_module import TorchBackbone
-from privcfs.public.candidates.candidates import Candidates
+from privcfs.public.candidates.candidates import Candidates, membership
 from privcfs.public.context import Readable
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def evaluate_module(graph: PrivateGraph, context: Readable, candidates: Candidat
     effective = effective_operations(graph, candidates)
     chosen = membership(candidates.pair_sets, len(effective)) & effective
     area = _area(graph, candidates, backbone.hops, chosen)
-    inner = torch.from_numpy(context.features[area.nodes].toarray())
+    inner = torch.from_numpy(context.feature_rows(area.nodes).toarray())
     x = torch.cat([inner, torch.zeros(area.stand_ins, inner.shape[1])])
     masks = torch.tensor(membership(candidates.feature_sets, len(candidates.features)))
     batch = max(1, BATCH_BYTES // (x.numel() * 4))
@@ -96,7 +96,7 @@ def _area(graph: PrivateGraph, candidates: Candidates, hops: int, chosen: Bools)
     nodes = _within(graph, candidates.target, additions, hops)
     owner, other = graph.neighbours_of(nodes)
     edges = np.unique(np.sort(np.column_stack([nodes[owner], other]), axis=1), axis=0)
-    near = np.array([not graph.has_edge(u, w) for u, w in additions], np.bool_) & np.isin(additions, nodes).any(axis=1)
+    near = ~graph.has_edges(additions) & np.isin(additions, nodes).any(axis=1)
     pairs = np.concatenate([edges, additions[near]])
     alive = np.ones((len(chosen), len(pairs)), np.bool_)
     alive[:, len(edges) :] = chosen[:, len(candidates.deletions) :][:, near]

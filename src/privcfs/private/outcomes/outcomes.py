@@ -6,7 +6,6 @@ Why: utilities read it, nothing else does.
 Check: tests/private/test_sealed.py::test_a_sealed_value_shows_nothing
 """
 
-from functools import lru_cache
 from typing import final
 
 import numpy as np
@@ -24,7 +23,7 @@ class Outcomes(Sealed):
     __slots__ = ("candidates", "effective", "logits")
 
     def __init__(self, candidates: Candidates, logits: NDArray[np.floating], effective: NDArray[np.int64]) -> None:
-        if not np.isfinite(logits).all():
+        if not (np.isfinite(logits.min()) and np.isfinite(logits.max())):
             raise ArithmeticError("the model returned a value that is not finite")
         self.candidates, self.logits, self.effective = candidates, logits, effective
 
@@ -63,25 +62,9 @@ class Outcomes(Sealed):
         return margins
 
 
-def flattened(candidates: Candidates, blocks: NDArray[np.floating]) -> NDArray[np.floating]:
-    """Class scores of a full product, shape (pair sets, classes, feature sets), as `Outcomes` keeps them."""
-    kept = np.arange(blocks.shape[2]) < candidates.widths[:, None]
-    return np.ascontiguousarray(blocks.transpose(1, 0, 2)[:, kept])
-
-
 def effective_operations(graph: PrivateGraph, candidates: Candidates) -> NDArray[np.bool_]:
     """Which deletions and additions would change the private graph: the rest are no-ops."""
-    known = {node: set(graph.neighbours(node).tolist()) for node, _ in candidates.deletions + candidates.additions}
-    deletes = [w in known[u] for u, w in candidates.deletions]
-    adds = [w not in known[u] for u, w in candidates.additions]
-    return np.array(deletes + adds, np.bool_)
-
-
-@lru_cache(maxsize=64)
-def membership(sets: tuple[tuple[int, ...], ...], universe: int) -> NDArray[np.bool_]:
-    """One row per public set, one column per member of the universe."""
-    table = np.zeros((len(sets), universe), np.bool_)
-    rows = np.repeat(np.arange(len(sets)), [len(chosen) for chosen in sets])
-    table[rows, [position for chosen in sets for position in chosen]] = True
-    table.flags.writeable = False
-    return table
+    pairs = np.array(candidates.deletions + candidates.additions, np.int64).reshape(-1, 2)
+    effective = graph.has_edges(pairs)
+    effective[len(candidates.deletions) :] ^= True
+    return effective

@@ -39,6 +39,10 @@ class Backbone(ABC):
     def logits(self, features: sp.csr_array, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
         """Class scores of every node of the undirected graph with these pairs."""
 
+    def inputs(self, features: sp.csr_array) -> NDArray[np.float32] | None:  # noqa: ARG002
+        """What the first layer makes of every node by itself, where its evaluator wants that kept."""
+        return None
+
     def pulls(self, features: sp.csr_array, pairs: NDArray[np.int64]) -> Callable[[int], NDArray[np.float64]]:
         """For a target, a public guess at what each node would say to it if they were joined: (nodes, classes).
 

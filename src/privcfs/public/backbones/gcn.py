@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from privcfs.errors import BackboneError
 from privcfs.public.backbones.backbone import Backbone
 
+MOST_KEPT = 2**24  # numbers
+MOST_MADE = 2**28  # multiplications
+
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,6 +66,11 @@ class GCN(Backbone):
     def feature_weights(self) -> NDArray[np.float64]:
         norms: NDArray[np.float64] = np.sqrt(np.square(self.first, dtype=np.float64).sum(axis=1))
         return norms
+
+    def inputs(self, features: sp.csr_array) -> NDArray[np.float32] | None:
+        """Kept where the table is small and made in a moment; otherwise the evaluator makes the rows that it needs."""
+        nodes, hidden = features.shape[0], self.first.shape[1]
+        return features @ self.first if nodes * hidden <= MOST_KEPT and features.nnz * hidden <= MOST_MADE else None
 
     def pulls(self, features: sp.csr_array, pairs: NDArray[np.int64]) -> Callable[[int], NDArray[np.float64]]:
         """What each node's hidden row would add to the target's class scores, with the new pair in both degrees."""

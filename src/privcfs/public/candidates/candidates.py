@@ -120,3 +120,13 @@ def check_most(most: int) -> None:
 def subsets(count: int, most: int) -> tuple[Choice, ...]:
     """Subsets of range(count) with at most `most` members: smaller first, then in lexicographic order."""
     return tuple(choice for size in range(most + 1) for choice in combinations(range(count), size))
+
+
+@lru_cache(maxsize=64)
+def membership(sets: tuple[Choice, ...], universe: int) -> NDArray[np.bool_]:
+    """One row per public set, one column per member of the universe."""
+    table = np.zeros((len(sets), universe), np.bool_)
+    rows = np.repeat(np.arange(len(sets)), [len(chosen) for chosen in sets])
+    table[rows, [position for chosen in sets for position in chosen]] = True
+    table.flags.writeable = False
+    return table

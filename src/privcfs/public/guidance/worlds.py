@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privcfs.errors import SettingsError
+from privcfs.files import distinct
 from privcfs.public.candidates.partners import snapshot_scores
 from privcfs.public.context import PublicContext
 
@@ -47,7 +48,7 @@ class Worlds:
         for _ in range(min(self.number, MOST_PAIRS // (len(context.snapshot.pairs) + missing + 1) + 1)):
             classes = _choose(ladder, rng.random(len(scores)))
             hidden = _pairs(classes, degrees, like, missing, rng)
-            worlds.append(np.unique(np.concatenate([context.snapshot.pairs, hidden]), axis=0))
+            worlds.append(distinct(np.concatenate([context.snapshot.pairs, hidden]), context.number_of_nodes))
         return worlds
 
     def _hidden(self, context: PublicContext) -> int:

@@ -1,6 +1,5 @@
-"""A vault over embedded real data in a folder, for trials of the service."""
+"""A vault over embedded real data in a folder, as an owner would lay it out: for trials of commands and service."""
 
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -26,21 +25,20 @@ limit = "{limit}"
 head = "head.json"
 
 [method]
-candidates = "small-sets"
+candidates = "{candidates}"
 utility = "gated"
 mechanism = "{mechanism}"
 """
 
 
-def write_vault(folder: Path, ledger: str, limit: str, mechanism: str = "rehearsed") -> None:
-    """Cora with its simulated snapshot, as an owner would lay it out."""
+def write_vault(
+    folder: Path, ledger: str, limit: str, *, candidates: str = "small-sets", mechanism: str = "rehearsed"
+) -> None:
+    """Cora with its simulated snapshot."""
     data = load_dataset("cora")
     np.savetxt(folder / "edges.csv", data.edges(), "%d", ",")
     np.savetxt(folder / "snapshot.csv", data.snapshot, "%d", ",")
     sp.save_npz(folder / "features.npz", data.features)
     save_backbone(data.backbone("snapshot"), folder / "backbone.safetensors", {})
-    (folder / "vault.toml").write_text(SETTINGS.format(ledger=ledger, limit=limit, mechanism=mechanism))
-
-
-if __name__ == "__main__":
-    write_vault(Path(sys.argv[1]), "sqlite:///budget.db", "1000000")
+    settings = SETTINGS.format(ledger=ledger, limit=limit, candidates=candidates, mechanism=mechanism)
+    (folder / "vault.toml").write_text(settings)

@@ -1,0 +1,143 @@
+"""A job in parts: each is paid as a whole, and whoever repeats one gets what is already paid for nothing.
+
+What passes between workers and driver are public names of targets, request ids, finished releases and public guesses. A
+worker opens the vault from its own files.
+"""
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple, final
+
+from privcfs import errors
+from privcfs.errors import BudgetExhausted, InputError, PrivcfsError
+from privcfs.gate.ledger.ledger import Ledger
+from privcfs.gate.vault import Vault
+from privcfs.public.release import Release
+from privcfs.public.words import in_words
+
+TOGETHER = 16  # targets of a part
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Desk:
+    """What a worker opens: a vault and the ledger that it pays from."""
+
+    vault: Vault
+    ledger: Ledger
+
+
+@final
+class Job(NamedTuple):
+    """What every worker has to know: how the desk is opened, what its vault's digest must be, the price, who pays."""
+
+    open: Callable[[], Desk]
+    digest: str
+    epsilon: Fraction
+    analyst: str
+
+
+@final
+class Part(NamedTuple):
+    """Some targets by their public names, and the request ids of their releases."""
+
+    targets: Sequence[str]
+    request_ids: Sequence[str]
+
+
+@final
+class Answer(NamedTuple):
+    """One target: what is released, what a guess from public data alone would say in its place, the certificate."""
+
+    target: str
+    intervention: str
+    guess: str
+    release: str
+
+
+@final
+class Done(NamedTuple):
+    """What came of a part: answers in order and, where it was refused, the class and words of the refusal."""
+
+    answers: Sequence[Answer]
+    error: str = ""
+    message: str = ""
+
+    def refusal(self) -> PrivcfsError | None:
+        """The error to raise, if there is one."""
+        kind: type[PrivcfsError] = getattr(errors, self.error, PrivcfsError)
+        return kind(self.message) if self.error else None
+
+
+def parts(name: str, targets: Sequence[str]) -> Iterator[Part]:
+    """The targets of a job; the job's name and the target make the request id."""
+    for start in range(0, len(targets), TOGETHER):
+        some = targets[start : start + TOGETHER]
+        yield Part(some, [request_id(name, target) for target in some])
+
+
+def request_id(name: str, target: str) -> str:
+    """No suggestion has such an id: theirs have a slash and a number after their name."""
+    return f"{name}:{target}"
+
+
+def release_here(desk: Desk, job: Job, todo: Iterable[Part]) -> Generator[Done, None, None]:
+    """What came of each part, in order, until one is refused."""
+    for part in todo:
+        yield (done := release_part(desk, job, part))
+        if done.error:
+            return
+
+
+def release_part(desk: Desk, job: Job, part: Part) -> Done:
+    """A part is paid as a whole; where that does not fit, target by target until the budget ends."""
+    vault = desk.vault
+    asked = list(zip(*part, strict=True))
+    known = _kept(desk, job, *asked[0]) is not None  # what was paid together is kept together
+    found = {name: _kept(desk, job, target, name) if known else None for target, name in asked}
+    left = [(target, job.epsilon, name) for target, name in asked if found[name] is None]
+    refusal: tuple[str, ...] = ()
+    try:
+        try:
+            found |= {one.request_id: one for one in vault.release_all(left, analyst=job.analyst)}
+        except BudgetExhausted:
+            for target, price, name in left:
+                found[name] = vault.release(target, price, analyst=job.analyst, request_id=name)
+    except PrivcfsError as error:
+        refusal = type(error).__name__, str(error)
+        found |= {name: _kept(desk, job, target, name) for target, name in asked if found[name] is None}
+    named = [(target, found[name]) for target, name in asked]
+    return Done([_answer(vault, target, release) for target, release in named if release is not None], *refusal)
+
+
+def _answer(vault: Vault, target: str, release: Release) -> Answer:
+    """In words that name nodes as the public does."""
+    released, guess = ("; ".join(in_words(one, vault.context)) for one in (release.intervention, vault.guess(target)))
+    return Answer(target, released, guess, release.to_json())
+
+
+def release_far(job: Job, part: Part) -> Done:
+    """As a worker does it: the words of an error while loading could name a private line, and stay there."""
+    try:
+        desk = job.open()
+    except Exception as error:
+        return Done([], "SettingsError", f"a worker cannot open the vault ({type(error).__name__}); try it there.")
+    if desk.vault.digest != job.digest:
+        return Done([], "SettingsError", "a worker's vault file or public files differ from those here; share them.")
+    try:
+        return release_part(desk, job, part)
+    except Exception as error:
+        return Done([], "PrivcfsError", f"a worker failed ({type(error).__name__}).")
+
+
+def _kept(desk: Desk, job: Job, target: str, name: str) -> Release | None:
+    """The finished release of this very question, read back without preparing anything."""
+    text = desk.ledger.released(job.analyst, name)
+    try:
+        release = None if text is None else Release.from_json(text)
+    except InputError:  # another kind of answer: the vault will refuse the request id
+        return None
+    asked = desk.vault.context.node(target), job.epsilon, desk.vault.digest
+    same = release is not None and asked == (release.target, release.epsilon, release.context_digest)
+    return release if same else None

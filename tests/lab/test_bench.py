@@ -1,0 +1,76 @@
+"""The benchmark measures what it says: small extents of it, with bounds that a busy machine keeps."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from privcfs.embedded import load_dataset
+from privcfs.lab.bench import PARTS, kernel, large
+from privcfs.lab.bench.part import SMALLEST, Extent
+from privcfs.lab.bench.rings import STEPS, ring_pairs, write_ring, write_ring_features
+from privcfs.lab.bench.timing import median
+from privcfs.lab.figures.bench import Point, Split, draw_growth, draw_many, draw_split
+from privcfs.lab.report import save_figure
+from privcfs.private.outcomes import evaluate
+from privcfs.public.candidates.pairs import OneHop
+from privcfs.public.candidates.product import Product
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def test_every_part_is_measured_in_a_slice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(large, "TARGETS", 3)
+    monkeypatch.setattr(large, "AGAIN", 2)
+    part = PARTS["larger and larger graphs"](load_dataset("cora"), Extent(3, SMALLEST))
+    found = {what: value for what, value, _ in part.rows}
+    assert found["time at 10,000 nodes over 10,000, warm"].startswith(("0.", "1."))
+    assert int(found["peak resident memory on 100,000 edges"].split()[0].replace(",", "")) < 1000
+    save_figure(part.pictures[0].draw(), tmp_path / "sizes.svg")
+    draw_growth({"candidates": [Point(10, 1.0), Point(20, 2.0)]})
+    draw_split([Split("one", 1, 2, 3, 4, 11)])
+    draw_many([0.0, 1.0], 16, [(1, 1.0, 1.0), (2, 1.9, 2.0)])
+    assert (tmp_path / "sizes.svg").stat().st_size > 1000
+
+
+def test_the_fast_evaluator_is_hundreds_of_times_as_fast_as_torch() -> None:
+    data = load_dataset("cora")
+    _, fast = kernel._fast_seconds(data, 9)
+    graph = data.private_graph()
+    context = kernel.fully_public(data, graph, kernel.as_module(data.backbone("snapshot")))
+    few = Product(OneHop(2)).propose(context, kernel.TARGET)
+    generic = median(lambda: evaluate(graph, context, few, kernel.LONG), 3) / len(few)
+    assert generic / fast > 400
+
+
+def test_rings_look_the_same_from_every_node(tmp_path: Path) -> None:
+    for nodes in (SMALLEST, 3 * SMALLEST):
+        pairs = np.concatenate(list(ring_pairs(nodes)))
+        assert len({tuple(sorted(one)) for one in pairs.tolist()}) == nodes * len(STEPS)
+        assert set(np.bincount(pairs.ravel(), minlength=nodes).tolist()) == {2 * len(STEPS)}
+    write_ring(tmp_path / "edges.parquet", SMALLEST)
+    write_ring_features(tmp_path / "features.store", SMALLEST)
+    assert {item.name for item in tmp_path.iterdir()} == {"edges.parquet", "features.store"}
+
+
+def test_sizes_grow_by_tens() -> None:
+    assert Extent(3, 10**6).sizes() == [10**4, 10**5, 10**6]
+
+
+@pytest.mark.parametrize(
+    ("row", "most"),
+    [
+        ("fast evaluator, one core", 45),
+        ("... 2 processes, one ledger", 20),
+        ("cold start to the first answer, paper's method", 2),
+        ("cold start to the first answer, guided", 2),
+        ("time at 10,000,000 nodes over 10,000, warm", 1.3),
+        ("peak resident memory on 100,000,000 edges", 1000),
+        ("import of 100,000,000 edges from CSV", 1800),
+    ],
+)
+def test_the_committed_page_keeps_what_was_asked_for(row: str, most: float) -> None:
+    rows = json.loads((ROOT / "docs/results/bench.json").read_text())["rows"]
+    (value,) = [one["value"] for one in rows if one["what"] == row]
+    assert float(value.split()[0].replace(",", "")) <= most

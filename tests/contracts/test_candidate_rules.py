@@ -5,6 +5,7 @@ import inspect
 import pytest
 
 from privcfs import PublicContext
+from privcfs.public import surroundings
 from privcfs.public.candidates import RULES
 from privcfs.public.candidates.candidates import CandidateRule
 from tests.worlds import random_world
@@ -13,8 +14,13 @@ each = pytest.mark.parametrize("rule", RULES.values(), ids=RULES.keys())
 
 
 @each
+@pytest.mark.parametrize("large", [False, True], ids=["whole graph", "part of a large one"])
 @pytest.mark.parametrize("seed", range(3))
-def test_a_rule_proposes_a_proper_list(rule: CandidateRule, seed: int) -> None:
+def test_a_rule_proposes_a_proper_list(
+    rule: CandidateRule, seed: int, large: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if large:
+        monkeypatch.setattr(surroundings, "MOST_WHOLE", 0)
     context = random_world(seed, nodes=12).context
     for target in range(4):
         proposed = rule.propose(context, target)

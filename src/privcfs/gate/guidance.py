@@ -28,6 +28,7 @@ from privcfs.public.context import PublicContext
 from privcfs.public.guidance.plan import WHOLE, Belief
 from privcfs.public.guidance.worlds import Worlds
 from privcfs.public.interventions import Intervention
+from privcfs.public.surroundings import ends_of, surroundings
 
 FEW = (1, 3, 10)  # how many of the strongest candidates flip where flips are harder than imagined
 FOURTH = 4  # of the imagined graphs, those that doubt looks at
@@ -90,8 +91,11 @@ def row_zero(context: PublicContext, candidates: Candidates, utility: Utility) -
 @lru_cache(maxsize=64)
 def _belief(guide: Rehearsal, context: PublicContext, candidates: Candidates, utility: Utility) -> Belief:
     """What each candidate is worth on the snapshot, on imagined graphs, and where flips are harder than there."""
-    graphs = _graphs(guide.worlds, context)[: max(MOST_OUTCOMES // len(candidates), 8) + 1]
-    found = [_rehearsed(graph, context, candidates, utility) for graph in graphs]
+    near = surroundings(context, ends_of(candidates.target, candidates.deletions, candidates.additions))
+    graphs, inside = _graphs(guide.worlds, near.context), near.inside(candidates)
+    found = [_rehearsed(PrivateGraph.from_snapshot(context.snapshot), context, candidates, utility)]
+    few = max(MOST_OUTCOMES // len(candidates), 8)
+    found += [_rehearsed(graph, near.context, inside, utility) for graph in graphs[:few]]
     valid, margins = np.array([one for one, _ in found]), np.array([one for _, one in found])
     number = len(found) - 1
     rows = [valid[1:], *(valid[:1] & (margins[:1] <= reach) for reach in SURER)]
@@ -122,6 +126,4 @@ def _rehearsed(
 
 @lru_cache(maxsize=2)
 def _graphs(worlds: Worlds, context: PublicContext) -> list[PrivateGraph]:
-    """The snapshot graph and the imagined ones."""
-    imagined = [PrivateGraph.from_pairs(one, context.number_of_nodes) for one in worlds.imagine(context)]
-    return [PrivateGraph.from_snapshot(context.snapshot), *imagined]
+    return [PrivateGraph.from_pairs(one, context.number_of_nodes) for one in worlds.imagine(context)]

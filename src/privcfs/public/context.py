@@ -189,8 +189,8 @@ class Snapshot:
         """All of them, sorted, in memory: for what looks at the whole snapshot."""
         if len(self.others) > 2 * MOST_PAIRS:
             raise ContextError(
-                f"snapshot has more than {MOST_PAIRS} pairs, and this method looks at all of them; choose one that "
-                'looks near the target: candidates = "one-hop" and mechanism = "exponential".'
+                f"snapshot has more than {MOST_PAIRS} pairs, and this looks at all of them; ask a vault, which looks "
+                "near the target."
             )
         if self._pairs is None:
             nodes = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
@@ -201,3 +201,8 @@ class Snapshot:
     def neighbours(self, node: int) -> tuple[int, ...]:
         """Public neighbours by ascending node number."""
         return tuple(self.others[self.starts[node] : self.starts[node + 1]].tolist())
+
+    def degrees(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """How many public neighbours each node has."""
+        counts: NDArray[np.int64] = self.starts[nodes + 1] - self.starts[nodes]
+        return counts

@@ -30,7 +30,7 @@ from privcfs.public.context import PublicContext
 
 TARGETS = 40
 AGAIN = 7
-MOST_GUIDED = 10**5  # nodes
+GUIDED_TARGETS = 10
 Measured = TypeVar("Measured")
 
 
@@ -38,8 +38,7 @@ def large_part(_: Dataset, extent: Extent) -> Part:
     """The same surroundings in larger and larger graphs."""
     with tempfile.TemporaryDirectory() as folder, threadpool_limits(1):
         sizes = [_sized(nodes, Path(folder)) for nodes in extent.sizes()]
-        guided = min(MOST_GUIDED, extent.largest)
-        first, later, resident = _in_a_process(_guided, Path(folder), guided)
+        guided = {nodes: _in_a_process(_guided, Path(folder), nodes) for nodes in extent.sizes()}
     smallest, largest = sizes[0], sizes[-1]
     touched, from_disk = largest.touched / smallest.touched, largest.from_disk / smallest.from_disk
     importing = f"{largest.importing:.0f} s, {largest.importing_megabytes:.0f} MB"
@@ -50,8 +49,14 @@ def large_part(_: Dataset, extent: Extent) -> Part:
         ("... at first touch, from disk", f"{from_disk:.2f}", "-"),
         (f"peak resident memory on {largest.edges:,} edges", f"{largest.megabytes:.0f} MB", "under 1,000 MB"),
         (f"import of {largest.edges:,} edges from CSV", importing, "under 1,800 s"),
-        (f"guided release on {guided:,} nodes, all pairs public: first of a process", f"{first:.0f} s", "-"),
-        ("... about another node", f"{later * 1e3:.0f} ms, {resident:,.0f} MB resident", "-"),
+        *(
+            (
+                f"{nodes:,} nodes: guided release, first of a process and about another node",
+                f"{first:.1f} s, {later:.2f} s, {resident:,.0f} MB resident",
+                "-",
+            )
+            for nodes, (first, later, resident) in guided.items()
+        ),
     ]
     words = "Time and memory against the number of nodes: both stay."
     return Part(rows, [Picture(words, lambda: draw_sizes(sizes))])
@@ -131,12 +136,15 @@ def _first_touch(folder: Path, nodes: int, uncached: bool) -> tuple[float, float
 
 
 def _guided(folder: Path, nodes: int) -> tuple[float, float, float]:
-    """Seconds of the first guided release and of one about another node, and the most megabytes."""
+    """Seconds of the first guided release with the vault's opening, of others about other nodes, and megabytes."""
     graph, context = _opened(folder, nodes)
     with tempfile.TemporaryDirectory() as ledgers:
+        started = time.perf_counter()
         vault = Vault(graph, context, ledger=f"sqlite:///{Path(ledgers) / 'bench.db'}", limit="100", simulation=True)
-        first, later = (once(partial(vault.release, target, "1")) for target in _targets(nodes)[:2])
-    return first, later, status_megabytes("VmHWM")
+        vault.release(_targets(nodes)[0], "1")
+        first = time.perf_counter() - started
+        later = [once(partial(vault.release, target, "1")) for target in _targets(nodes)[1:GUIDED_TARGETS]]
+    return first, float(np.median(later)), status_megabytes("VmHWM")
 
 
 def _warm(folder: Path, nodes: int) -> tuple[float, float]:

@@ -22,6 +22,7 @@ from privcfs.lab.experiments import (
     recourse,
     sameops,
     scale,
+    surroundings,
     transfer,
     zero,
 )
@@ -61,6 +62,7 @@ BEYOND: Mapping[str, Experiment] = {
     "ground-truth": ground_truth.page,
     "recourse": recourse.page,
     "levers": recourse.levers,
+    "surroundings": surroundings.page,
     "models": models.page,
     "scale": scale.cost,
 }

@@ -17,6 +17,7 @@ PAGES = {
     "everyone": "the same frontiers over every test node, ten seeds, five data sets",
     "recourse": "beyond the paper: small, sure recourse at each price and size, against row zero",
     "levers": "what additions, imagined graphs, doubt and subset selection are worth, each left out in turn",
+    "surroundings": "what it costs to look at a part of a large graph",
     "models": "GraphSAGE, GIN, GAT, three layers, and whole graphs with a known reason",
     "edge-feature": "which operations carry the result, and the evidence about the paper's masks",
     "losses": "where validity goes: support, prior, noise",

@@ -26,9 +26,7 @@ class Actionability:
         """Those that may be masked, in their order."""
         return tuple(feature for feature in features if feature not in self.immutable_features)
 
-    def joinable(self, number_of_nodes: int) -> NDArray[np.bool_]:
+    def joinable(self, nodes: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether each node may be joined to a target."""
-        allowed = np.full(number_of_nodes, self.partners is None)
-        allowed[sorted(self.partners or ())] = True
-        allowed[sorted(self.immutable_nodes)] = False
-        return allowed
+        barred = np.isin(nodes, sorted(self.immutable_nodes))
+        return ~barred if self.partners is None else ~barred & np.isin(nodes, sorted(self.partners))

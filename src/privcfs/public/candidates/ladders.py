@@ -7,10 +7,10 @@ from typing import final
 from privcfs.public.candidates.actionability import Actionability
 from privcfs.public.candidates.candidates import CandidateRule, Candidates, Caps, Choice, check_most, subsets
 from privcfs.public.candidates.pairs import OneHop, PairUniverse
-from privcfs.public.candidates.partners import best_partners, joined_scores, lead_of
+from privcfs.public.candidates.partners import Around, lead_of, look_around
 from privcfs.public.candidates.top_influence import FeatureUniverse, TopInfluence
 from privcfs.public.context import PublicContext
-from privcfs.public.interventions import Pair
+from privcfs.public.interventions import Pair, pair
 
 
 @final
@@ -39,21 +39,22 @@ class Ladders(CandidateRule):
     def propose(self, context: PublicContext, target: int) -> Candidates:
         deletions = self.allowed.pairs(self.deletions.pairs(context, target))
         features = self.allowed.features(self.features.features(context, target))
+        around = look_around(context, target, self.allowed, deletions)
         rungs = [
             [
-                pair
-                for pair in best_partners(context, target, towards, self.most + self.spare, self.allowed)
-                if pair not in deletions
+                one
+                for node in around.best_partners(towards, self.most + self.spare)
+                if (one := pair(target, int(node))) not in deletions
             ]
             for towards in range(context.number_of_classes)
         ]
-        additions = tuple(dict.fromkeys(pair for rung in rungs for pair in rung))
-        position = {pair: number for number, pair in enumerate(deletions + additions)}
+        additions = tuple(dict.fromkeys(one for rung in rungs for one in rung))
+        position = {one: number for number, one in enumerate(deletions + additions)}
         sets: set[Choice] = {(number,) for number in position.values()}
         for towards, rung in enumerate(rungs):
-            clearing = self._clearing(context, target, towards, deletions)
-            partners = [position[pair] for pair in rung]
-            sets |= self._ladder(partners[: self.most], [position[pair] for pair in clearing])
+            clearing = _clearing(around, target, towards, deletions)
+            partners = [position[one] for one in rung]
+            sets |= self._ladder(partners[: self.most], [position[one] for one in clearing])
             sets |= {tuple(sorted(chosen)) for chosen in combinations(partners, self.most)}
         return Candidates(
             target=target,
@@ -73,9 +74,11 @@ class Ladders(CandidateRule):
             for deleted in range(min(len(deletes), self.most - added) + 1)
         }
 
-    def _clearing(
-        self, context: PublicContext, target: int, towards: int, deletions: tuple[Pair, ...]
-    ) -> tuple[Pair, ...]:
-        """Deletions by how little the other end pulls towards the class."""
-        lead = lead_of(joined_scores(context, target), towards)
-        return tuple(sorted(deletions, key=lambda pair: (lead[[end for end in pair if end != target]].min(), pair)))
+
+def _clearing(around: Around, target: int, towards: int, deletions: tuple[Pair, ...]) -> tuple[Pair, ...]:
+    """Deletions by how little the other end pulls towards the class."""
+
+    def pull(one: Pair) -> float:
+        return min(float(lead_of(around.score(end), towards)[0]) for end in one if end != target)
+
+    return tuple(sorted(deletions, key=lambda one: (pull(one), one)))

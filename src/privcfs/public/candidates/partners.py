@@ -12,8 +12,12 @@ from numpy.typing import NDArray
 from privcfs.public.candidates.actionability import Actionability
 from privcfs.public.context import PublicContext
 from privcfs.public.interventions import Pair, pair
+from privcfs.public.surroundings import Surroundings, ends_of, is_large, surroundings
 
 Floats = NDArray[np.float64]
+ROOM = 1 << 11  # pairs in sight of a large graph, besides those of promising partners
+BLOCKS, BLOCK = 64, 1 << 11  # of nodes with consecutive numbers that are listened to there
+PROMISING = 1 << 10  # of them, for all classes together
 
 
 @final
@@ -32,13 +36,10 @@ class Partners:
 
     def pairs(self, context: PublicContext, target: int, allowed: Actionability) -> tuple[Pair, ...]:
         """Distinct pairs, none of them in the snapshot."""
-        if target in allowed.immutable_nodes:
-            return ()
-        scores, free = joined_scores(context, target), _free(context, target, allowed)
-        own = int(np.argmax(snapshot_scores(context)[target]))
-        lead = -lead_of(scores, own) if self.desired is None else lead_of(scores, self.desired)
-        order = np.argsort(-lead, kind="stable")
-        order = order[free[order]]
+        around = look_around(context, target, allowed)
+        nodes, scores = around.free()
+        lead = -lead_of(scores, around.own) if self.desired is None else lead_of(scores, self.desired)
+        order = nodes[np.argsort(-lead, kind="stable")]
         first, rest = order[: self.away], order[self.away :]
         chosen = [*first, *rest[::-1][: self.towards]]
         near = [one for one in context.snapshot.neighbours(target) if one not in allowed.immutable_nodes]
@@ -48,15 +49,66 @@ class Partners:
         return (*(pair(target, int(node)) for node in chosen), *islice(further, self.beyond))
 
 
-def best_partners(
-    context: PublicContext, target: int, towards: int, most: int, allowed: Actionability
-) -> tuple[Pair, ...]:
-    """The nodes that pull the target most towards one class, best first."""
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Around:
+    """Who is around a target and about what the model would say of it, on the snapshot graph, joined to each alone."""
+
+    near: Surroundings
+    scores: Floats
+    own: int  # the class of the target as it is
+    joinable: NDArray[np.bool_]
+
+    def free(self) -> tuple[NDArray[np.int64], Floats]:
+        """Nodes that may be joined to the target and are not, by number, and their scores."""
+        return self.near.nodes[self.joinable], self.scores[self.joinable]
+
+    def score(self, node: int) -> Floats:
+        """Of a node that was named."""
+        scores: Floats = self.scores[[self.near.place(node)]]
+        return scores
+
+    def best_partners(self, towards: int, most: int) -> NDArray[np.int64]:
+        """The nodes that pull the target most towards one class, best first."""
+        nodes, scores = self.free()
+        best: NDArray[np.int64] = nodes[np.argsort(-lead_of(scores, towards), kind="stable")[:most]]
+        return best
+
+
+def look_around(
+    context: PublicContext, target: int, allowed: Actionability, deletions: tuple[Pair, ...] = ()
+) -> Around:
+    """Of a large graph, only the most promising partners are looked at, and whoever deletions name."""
+    named = ends_of(target, deletions)
+    near = surroundings(context, (*named, *(node for node in _loudest(context, allowed) if node not in named)), ROOM)
+    place, friends = near.place(target), context.snapshot.neighbours(target)
+    scores = snapshot_scores(near.context)
+    degree = len(friends) + 1
+    kept = np.sqrt(degree / (degree + 1)) * scores[place]
+    joinable = allowed.joinable(near.nodes) & near.known & ~np.isin(near.nodes, [target, *friends])
     if target in allowed.immutable_nodes:
+        joinable[:] = False
+    joined: Floats = kept + _pulls(near.context)(place) / np.sqrt(degree + 1)
+    return Around(near, joined, int(scores[place].argmax()), joinable)
+
+
+@lru_cache(maxsize=4)
+def _loudest(context: PublicContext, allowed: Actionability) -> tuple[int, ...]:
+    """Of a large graph, those who would pull most towards each class if their friends spoke as they do."""
+    if not is_large(context):
         return ()
-    lead = np.where(_free(context, target, allowed), lead_of(joined_scores(context, target), towards), -np.inf)
-    order = np.argsort(-lead, kind="stable")[:most]
-    return tuple(pair(target, int(node)) for node in order if np.isfinite(lead[node]))
+    rng, count = np.random.default_rng(int(context.digest[:15], 16)), context.number_of_nodes
+    nodes = np.unique(np.add.outer(rng.integers(count, size=BLOCKS), np.arange(BLOCK)) % count)
+    if allowed.partners is not None:
+        nodes = rng.permutation(sorted(allowed.partners))[: BLOCKS * BLOCK].astype(np.int64)
+    nodes = nodes[allowed.joinable(nodes)]
+    rows = (context.feature_rows(part) for part in np.array_split(nodes, BLOCKS) if len(part))
+    alone = [context.backbone.logits(part, np.empty((0, 2), np.int64)) for part in rows]
+    silent = np.empty((0, context.number_of_classes))  # where nobody may be joined
+    spoken = np.concatenate([silent, *alone]) / np.sqrt(context.snapshot.degrees(nodes) + 2)[:, None]
+    each = PROMISING // context.number_of_classes + 1
+    first = [np.argsort(-lead_of(spoken, one), kind="stable")[:each] for one in range(context.number_of_classes)]
+    return tuple(nodes[np.unique(np.concatenate(first))].tolist())
 
 
 def lead_of(scores: Floats, one: int) -> Floats:
@@ -64,14 +116,6 @@ def lead_of(scores: Floats, one: int) -> Floats:
     others = np.delete(scores, one, axis=1)
     lead: Floats = scores[:, one] - others.max(axis=1, initial=-np.inf)
     return np.where(np.isfinite(lead), lead, 0.0)
-
-
-def joined_scores(context: PublicContext, target: int) -> Floats:
-    """About what the model would say of the target on the snapshot graph if it were joined to each node alone."""
-    degree = len(context.snapshot.neighbours(target)) + 1
-    kept = np.sqrt(degree / (degree + 1)) * snapshot_scores(context)[target]
-    scores: Floats = kept + _pulls(context)(target) / np.sqrt(degree + 1)
-    return scores
 
 
 @lru_cache(maxsize=4)
@@ -83,10 +127,3 @@ def snapshot_scores(context: PublicContext) -> Floats:
 @lru_cache(maxsize=4)
 def _pulls(context: PublicContext) -> Callable[[int], Floats]:
     return context.backbone.pulls(context.features, context.snapshot.pairs)
-
-
-def _free(context: PublicContext, target: int, allowed: Actionability) -> NDArray[np.bool_]:
-    """Nodes that may be joined to the target and are not, in the snapshot."""
-    free = allowed.joinable(context.number_of_nodes)
-    free[[target, *context.snapshot.neighbours(target)]] = False
-    return free

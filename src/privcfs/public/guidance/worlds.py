@@ -10,10 +10,9 @@ from privcfs.errors import SettingsError
 from privcfs.files import distinct
 from privcfs.public.candidates.partners import snapshot_scores
 from privcfs.public.context import PublicContext
+from privcfs.public.surroundings import likeness
 
 Pairs = NDArray[np.int64]
-PRIOR_PAIRS = 10  # pairs that stand for what is believed of likes joining likes before any pair is seen
-PRIOR_LIKE = 0.8
 MOST_PAIRS = 1 << 25  # of all imagined graphs together: half a gigabyte
 
 
@@ -42,7 +41,7 @@ class Worlds:
         scores = snapshot_scores(context)
         chances = np.exp(scores - scores.max(axis=1, keepdims=True))
         ladder = np.cumsum(chances / chances.sum(axis=1, keepdims=True), axis=1)
-        like = _likeness(context.snapshot.pairs, scores.argmax(axis=1))
+        like = likeness(context.snapshot.pairs, scores.argmax(axis=1))
         degrees = np.bincount(context.snapshot.pairs.ravel(), minlength=len(scores)) + 1.0
         missing, worlds = self._hidden(context), []
         for _ in range(min(self.number, MOST_PAIRS // (len(context.snapshot.pairs) + missing + 1) + 1)):
@@ -57,12 +56,6 @@ class Worlds:
         if known == 0 or self.disclosed == 0:
             return int(context.number_of_nodes * self.degree / 2)
         return round(known * (1 - self.disclosed) / self.disclosed)
-
-
-def _likeness(pairs: Pairs, classes: Pairs) -> float:
-    """The share of snapshot pairs whose ends have the same predicted class, with a little prior belief."""
-    same = int((classes[pairs[:, 0]] == classes[pairs[:, 1]]).sum())
-    return (same + PRIOR_PAIRS * PRIOR_LIKE) / (len(pairs) + PRIOR_PAIRS)
 
 
 def _choose(ladder: NDArray[np.float64], chance: NDArray[np.float64]) -> Pairs:

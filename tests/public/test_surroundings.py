@@ -1,0 +1,163 @@
+"""Guidance on large graphs looks at a part of them: with right lists, right degrees, and results as good."""
+
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from privcfs import GCN, Method, PublicContext, Vault
+from privcfs.embedded import load_dataset
+from privcfs.gate import guidance
+from privcfs.gate.method import GUIDED
+from privcfs.lab.measure import Scene, measure
+from privcfs.public import surroundings as module
+from privcfs.public.candidates import partners
+from privcfs.public.candidates.actionability import Actionability
+from privcfs.public.candidates.ladders import Ladders
+from privcfs.public.candidates.small_sets import SmallSets
+from privcfs.public.context import Snapshot
+from privcfs.public.surroundings import ROOM, Surroundings, surroundings
+
+
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch) -> PublicContext:
+    """Cora, called large."""
+    context = load_dataset("cora").context()
+    monkeypatch.setattr(module, "MOST_WHOLE", len(context.snapshot.others))
+    return context
+
+
+def pairs_of(near: Surroundings) -> set[tuple[int, int]]:
+    return {(int(near.nodes[u]), int(near.nodes[w])) for u, w in near.context.snapshot.pairs}
+
+
+def test_a_context_that_is_not_large_is_looked_at_as_it_is() -> None:
+    context = load_dataset("cora").context()
+    near = surroundings(context, (3, 9))
+    assert near.context is context
+    assert near.known.all()
+    candidates = SmallSets().propose(context, 3)
+    assert near.inside(candidates) == candidates
+
+
+def test_who_is_known_has_the_pairs_of_the_snapshot_and_no_others(large: PublicContext) -> None:
+    near = surroundings(large, (100, 7))
+    assert len(near.nodes) < large.number_of_nodes / 2
+    known = set(near.nodes[near.known].tolist())
+    assert {100, 7, *large.snapshot.neighbours(100)} <= known
+    assert len(known) > 100, "strangers are among them"
+    found = pairs_of(near)
+    for node in known:
+        here = {u + w - node for u, w in found if node in (u, w)}
+        assert here == set(large.snapshot.neighbours(node))
+    rows = large.feature_rows(near.nodes)
+    assert (near.context.features != rows).nnz == 0
+
+
+def test_the_rim_has_about_as_many_pairs_as_in_the_snapshot(large: PublicContext) -> None:
+    near = surroundings(large, (100,))
+    rim = ~near.known
+    here = near.context.snapshot.degrees(np.arange(len(near.nodes)))[rim]
+    there = large.snapshot.degrees(near.nodes)[rim]
+    assert rim.sum() > 100
+    assert (here <= there).all()
+    assert here.sum() > 0.85 * np.minimum(there, module.MOST_STUBS).sum()
+
+
+def test_a_rim_that_is_left_open_is_found_out(large: PublicContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_STUBS", 0)
+    surroundings.cache_clear()
+    near = surroundings(large, (100,))
+    monkeypatch.undo()
+    surroundings.cache_clear()
+    rim = ~near.known
+    here = near.context.snapshot.degrees(np.arange(len(near.nodes)))[rim]
+    assert here.sum() < 0.85 * large.snapshot.degrees(near.nodes)[rim].sum()
+
+
+def test_the_model_says_of_the_target_what_it_says_on_the_whole_snapshot(large: PublicContext) -> None:
+    whole = partners.snapshot_scores(large)
+    for target in (0, 100, 1000, 2000):
+        near = surroundings(large, (target,), 2 * ROOM)
+        here = partners.snapshot_scores(near.context)[near.place(target)]
+        assert np.abs(here - whole[target]).max() < 0.05 * np.ptp(whole[target])
+
+
+def test_likes_are_joined_to_likes_as_often_as_is_said() -> None:
+    rng = np.random.default_rng(0)
+    classes, stubs = rng.integers(4, size=400), rng.integers(12, size=400)
+    for like, low, high in ((1.0, 0.98, 1.0), (0.0, 0.15, 0.35)):
+        pairs = module._matched(stubs, classes, like, np.random.default_rng(1))
+        assert low <= (classes[pairs[:, 0]] == classes[pairs[:, 1]]).mean() <= high
+        assert (np.bincount(pairs.ravel(), minlength=400) <= stubs).all()
+        assert 2 * len(pairs) > 0.95 * stubs.sum()
+
+
+def test_hubs_among_friends_stay_in_the_rim_and_the_target_is_always_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes, rng = 5000, np.random.default_rng(0)
+    hub = np.column_stack([np.zeros(3000, np.int64), np.arange(1, 3001)])
+    rest = np.sort(rng.integers(1, nodes, (4000, 2)), axis=1)
+    pairs = np.unique(np.concatenate([hub, rest[rest[:, 0] < rest[:, 1]]]), axis=0)
+    backbone = GCN(rng.normal(size=(6, 4)).astype(np.float32), rng.normal(size=(4, 3)).astype(np.float32))
+    context = PublicContext(rng.random((nodes, 6)), pairs, backbone)
+    monkeypatch.setattr(module, "MOST_WHOLE", 100)
+    friend, hubs = surroundings(context, (1,)), surroundings(context, (0,))
+    assert not friend.known[friend.place(0)]
+    assert len(friend.nodes) < 2 * ROOM
+    assert hubs.known[hubs.place(0)]
+    assert hubs.context.snapshot.degrees(np.array([hubs.place(0)]))[0] == len(context.snapshot.neighbours(0))
+
+
+def test_a_large_graph_is_never_looked_at_as_a_whole(
+    large: PublicContext, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    honest = Snapshot.__dict__["pairs"].fget
+
+    def watched(snapshot: Snapshot) -> object:
+        assert snapshot is not large.snapshot, "all pairs were looked at"
+        return honest(snapshot)
+
+    monkeypatch.setattr(Snapshot, "pairs", property(watched))
+    graph, url = load_dataset("cora").private_graph(), f"sqlite:///{tmp_path / 'budget.db'}"
+    for method in (GUIDED, Method(Ladders(), guide=guidance.Rehearsal())):
+        vault = Vault(graph, large, ledger=url, limit="9", simulation=True, method=method)
+        assert vault.release(100, "1").intervention in method.candidates.propose(large, 100)
+        assert vault.try_out(100, "1") in method.candidates.propose(large, 100)
+    with pytest.raises(AssertionError, match="all pairs were looked at"):
+        partners.snapshot_scores.__wrapped__(large)
+
+
+def test_a_list_names_only_whom_the_owner_allows(large: PublicContext) -> None:
+    allowed = Actionability(frozenset({14}), partners=frozenset(range(7, 2000, 7)))
+    for rule in (SmallSets(allowed=allowed), Ladders(allowed=allowed)):
+        for one, other in rule.propose(large, 100).additions:
+            assert ({one, other} - {100}) <= allowed.partners - allowed.immutable_nodes  # type: ignore[operator]
+    nobody = SmallSets(allowed=Actionability(partners=frozenset()))
+    assert nobody.propose(large, 100).additions == ()
+    bound = SmallSets(allowed=Actionability(frozenset({100})))
+    assert bound.propose(large, 100).additions == ()
+
+
+def test_what_is_prepared_is_the_same_every_time(large: PublicContext) -> None:
+    again = load_dataset("cora").context()
+    found = []
+    for context in (large, again):
+        for cache in (surroundings, partners._loudest, guidance._belief, guidance._graphs):
+            cache.cache_clear()
+        candidates = GUIDED.candidates.propose(context, 100)
+        found.append((candidates, GUIDED.prepare(context, candidates, Fraction(1))))
+    assert found[0] == found[1]
+
+
+def test_releases_are_as_good_as_with_the_whole_graph_in_sight(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = load_dataset("cora")
+    found = []
+    for most in (1 << 30, 0):
+        monkeypatch.setattr(module, "MOST_WHOLE", most)
+        scene = Scene.of(data.private_graph(), data.context())
+        found.append(np.concatenate([measure(scene, int(target), GUIDED) for target in data.test[:40]]))
+    whole, part = found
+    assert part["ceiling"].mean() >= whole["ceiling"].mean() - 0.03
+    assert part["valid"][:, 2].mean() >= whole["valid"][:, 2].mean() - 0.03
+    assert part["valid"][:, 4].mean() >= whole["valid"][:, 4].mean() - 0.03

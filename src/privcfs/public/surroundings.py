@@ -19,7 +19,7 @@ from privcfs.public.context import PublicContext, Snapshot
 from privcfs.public.interventions import Pair, pair
 
 Numbers = NDArray[np.int64]
-MOST_WHOLE = 1 << 19  # nodes and neighbours up to which a context is looked at as a whole
+MOST_WHOLE = 200_000  # nodes and neighbours up to which a context is looked at as a whole
 ROOM = 1 << 10  # pairs of friends and strangers
 MOST_STUBS = 100  # pairs of one node that lead out of sight: of more, the rest is left out
 HUB = 4  # friends and strangers who would take more than this part of the room are left in the rim
@@ -59,7 +59,7 @@ def ends_of(target: int, *lists: tuple[Pair, ...]) -> tuple[int, ...]:
     return target, *sorted({node for pairs in lists for one in pairs for node in one} - {target})
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=4)
 def surroundings(context: PublicContext, named: tuple[int, ...], room: int = ROOM) -> Surroundings:
     """The named nodes, the first of them the target, and friends and strangers who have up to `room` pairs.
 

@@ -36,4 +36,5 @@ def bench_page(extent: Extent, say: Callable[[str], None]) -> Page:
     )
     rows = [row for part in parts for row in part.rows]
     pictures = tuple(picture for part in parts for picture in part.pictures)
-    return Page("Benchmark", about, (Column("what"), Column("value"), Column("asked for")), rows, pictures)
+    names = ("what", "value", "asked for")
+    return Page("Benchmark", about, tuple(Column(name) for name in names), rows, pictures, brief=names)

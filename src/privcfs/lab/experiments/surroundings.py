@@ -17,6 +17,7 @@ from privcfs.lab.study import DECIDING, Study, Work
 from privcfs.lab.summary import estimate, rate
 from privcfs.lab.targets import POPULATIONS
 from privcfs.public import surroundings
+from privcfs.public.candidates.partners import BLOCK, BLOCKS
 
 DATA = ("cora", "citeseer", "pubmed", "facebook", "coauthor-physics")
 PRICES = ("1", "4", "8")
@@ -24,8 +25,8 @@ ABOUT = (
     "Guided releases of at most two changes, half of the edges disclosed, publicly drawn test nodes, {seeds}; exact "
     "expectations, ± standard error. On a large graph (more than {most:,} nodes and neighbours), guidance looks at the "
     "surroundings of the target, at strangers who stand for the rest, and at partners who promise much by themselves. "
-    "No graph of this page is that large: here each is looked at as a whole and, once more, as if it were. `gain` is "
-    "what looking at a part adds, target by target; what it loses would show as a negative number."
+    "Here every graph is looked at both ways, whatever its size; as partners, all of its nodes are heard (of larger "
+    "ones, {heard:,}). `gain` is what looking at a part adds, target by target; a loss shows as a negative number."
 )
 
 
@@ -82,5 +83,5 @@ def page(study: Study) -> Page:
         *(Column(name) for name in ("row zero", "ceiling", *(f"@{price}" for price in PRICES))),
         *(Column(f"gain @{price}") for price in PRICES),
     )
-    about = ABOUT.format(seeds=seeds_of(study), most=surroundings.MOST_WHOLE)
+    about = ABOUT.format(seeds=seeds_of(study), most=surroundings.MOST_WHOLE, heard=BLOCKS * BLOCK)
     return Page("Looking at a part of a large graph", about, columns, rows, deciding=Looking.deciding)

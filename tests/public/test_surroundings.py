@@ -8,6 +8,7 @@ import pytest
 
 from privcfs import GCN, Method, PublicContext, Vault
 from privcfs.embedded import load_dataset
+from privcfs.errors import SettingsError
 from privcfs.gate import guidance
 from privcfs.gate.method import GUIDED
 from privcfs.lab.measure import Scene, measure
@@ -94,19 +95,47 @@ def test_likes_are_joined_to_likes_as_often_as_is_said() -> None:
         assert 2 * len(pairs) > 0.95 * stubs.sum()
 
 
-def test_hubs_among_friends_stay_in_the_rim_and_the_target_is_always_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def with_hub(monkeypatch: pytest.MonkeyPatch) -> PublicContext:
+    """Five thousand nodes, of which the first is joined to three thousand; called large."""
     nodes, rng = 5000, np.random.default_rng(0)
     hub = np.column_stack([np.zeros(3000, np.int64), np.arange(1, 3001)])
     rest = np.sort(rng.integers(1, nodes, (4000, 2)), axis=1)
     pairs = np.unique(np.concatenate([hub, rest[rest[:, 0] < rest[:, 1]]]), axis=0)
     backbone = GCN(rng.normal(size=(6, 4)).astype(np.float32), rng.normal(size=(4, 3)).astype(np.float32))
-    context = PublicContext(rng.random((nodes, 6)), pairs, backbone)
     monkeypatch.setattr(module, "MOST_WHOLE", 100)
-    friend, hubs = surroundings(context, (1,)), surroundings(context, (0,))
-    assert not friend.known[friend.place(0)]
-    assert len(friend.nodes) < 2 * ROOM
-    assert hubs.known[hubs.place(0)]
-    assert hubs.context.snapshot.degrees(np.array([hubs.place(0)]))[0] == len(context.snapshot.neighbours(0))
+    return PublicContext(rng.random((nodes, 6)), pairs, backbone)
+
+
+def test_of_hubs_other_than_the_target_some_pairs_are_looked_at(with_hub: PublicContext) -> None:
+    for named in ((1,), (1, 0)):
+        near = surroundings(with_hub, named)
+        assert not near.known[near.place(0)]
+        assert len(near.nodes) < 2 * ROOM
+        assert (0, 1) in pairs_of(near)
+    near = surroundings(with_hub, (0,))
+    assert near.known[near.place(0)]
+    assert near.context.snapshot.degrees(np.array([near.place(0)]))[0] == len(with_hub.snapshot.neighbours(0))
+
+
+def test_partners_are_sought_among_all_classes_and_not_among_hubs(
+    with_hub: PublicContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    anyone = Actionability()
+    assert partners._heard(with_hub, anyone).tolist() == list(range(1, 5000))
+    loudest = partners._loudest(with_hub, anyone)
+    assert 500 < len(loudest) == len(set(loudest))
+    assert (with_hub.snapshot.degrees(np.array(loudest)) + 1).sum() <= partners.LOUD
+    monkeypatch.setattr(partners, "HEARD", 640)
+    heard = partners._heard(with_hub, anyone)
+    assert 600 < len(heard) <= 640
+    assert np.histogram(heard, 10, (0, 5000))[0].min() > 20, "from everywhere"
+
+
+def test_settings_that_name_no_node_are_refused(with_hub: PublicContext) -> None:
+    for allowed in (Actionability(frozenset({5000})), Actionability(partners=frozenset({-1}))):
+        with pytest.raises(SettingsError, match=r"actionability names node (5000|-1); give numbers from 0 to 4999"):
+            SmallSets(allowed=allowed).propose(with_hub, 1)
 
 
 def test_a_large_graph_is_never_looked_at_as_a_whole(

@@ -1,9 +1,10 @@
 """The part of a large public context that guidance looks at: a small context of its own.
 
-It holds the target, its friends, whoever else is named, and strangers who stand for the rest, each with all of its
-snapshot pairs. The other ends of those pairs, the rim, have further pairs that lead out of sight: in their place each
-gets as many pairs with others of the rim, likes joined to likes as often as in sight. So degrees are right and the
-whole is a graph like the large one. Where a guess is wrong, usefulness suffers, never privacy.
+It holds the target, whoever else is named, some friends of the target, and strangers who stand for the rest, each with
+its snapshot pairs. The other ends of those pairs, the rim, have further pairs that lead out of sight: in their place
+each gets as many pairs with others of the rim, likes joined to likes as often as in sight. So degrees are about right
+and the part is a graph like the whole; only hubs lose most of their pairs. Where a guess is wrong, usefulness suffers,
+never privacy.
 """
 
 from dataclasses import dataclass, replace
@@ -22,7 +23,7 @@ Numbers = NDArray[np.int64]
 MOST_WHOLE = 200_000  # nodes and neighbours up to which a context is looked at as a whole
 ROOM = 1 << 10  # pairs of friends and strangers
 MOST_STUBS = 100  # pairs of one node that lead out of sight: of more, the rest is left out
-HUB = 4  # friends and strangers who would take more than this part of the room are left in the rim
+HUB = 256  # pairs that are looked at of one node other than the target; friends with more are left in the rim
 PRIOR_PAIRS = 10  # pairs that stand for what is believed of likes joining likes before any pair is seen
 PRIOR_LIKE = 0.8
 
@@ -72,10 +73,10 @@ def surroundings(context: PublicContext, named: tuple[int, ...], room: int = ROO
     rng = np.random.default_rng([seed, *named])
     friends = rng.permutation(np.array(snapshot.neighbours(named[0]), np.int64))
     strangers = np.random.default_rng(seed).integers(count, size=room)  # the same for all targets
-    chosen = [np.array(named), _fitting(snapshot, friends, room // 2), _fitting(snapshot, strangers, room)]
-    inner = np.unique(np.concatenate(chosen))
-    owner, entries = gather(snapshot.starts, inner)
-    sight = np.column_stack([inner[owner], snapshot.others[entries]])
+    inner = np.unique(
+        np.concatenate([named, fitting(snapshot, friends, room // 2), fitting(snapshot, strangers, room)])
+    )
+    sight = _pairs(snapshot, inner, named[0], rng)
     nodes = np.unique(np.concatenate([inner, sight[:, 1]]))
     pairs = distinct(np.sort(np.searchsorted(nodes, sight), axis=1), len(nodes))
     features = context.feature_rows(nodes)
@@ -87,12 +88,22 @@ def surroundings(context: PublicContext, named: tuple[int, ...], room: int = ROO
     return Surroundings(small, nodes, hidden == 0)
 
 
-def _fitting(snapshot: Snapshot, nodes: Numbers, room: int) -> Numbers:
-    """As many of the nodes, hubs left out, as have together no more pairs than there is room."""
+def fitting(snapshot: Snapshot, nodes: Numbers, room: int) -> Numbers:
+    """The first of the nodes, hubs left out, that have together no more pairs than there is room."""
     pairs = snapshot.degrees(nodes)
-    nodes, pairs = nodes[pairs <= room // HUB], pairs[pairs <= room // HUB]
-    fitting: Numbers = nodes[np.cumsum(pairs + 1) <= room]
-    return fitting
+    nodes, pairs = nodes[pairs <= HUB], pairs[pairs <= HUB]
+    first: Numbers = nodes[np.cumsum(pairs + 1) <= room]
+    return first
+
+
+def _pairs(snapshot: Snapshot, nodes: Numbers, target: int, rng: np.random.Generator) -> Numbers:
+    """Node and neighbour, for all pairs of these nodes; of hubs other than the target, for some."""
+    hubs = nodes[(snapshot.degrees(nodes) > HUB) & (nodes != target)]
+    whole = nodes[~np.isin(nodes, hubs)]
+    owner, entries = gather(snapshot.starts, whole)
+    some = [np.unique(rng.integers(snapshot.starts[hub], snapshot.starts[hub + 1], HUB)) for hub in hubs]
+    ends = np.concatenate([whole[owner], np.repeat(hubs, [len(one) for one in some])])
+    return np.column_stack([ends, snapshot.others[np.concatenate([entries, *some])]]).astype(np.int64)
 
 
 def _matched(stubs: Numbers, classes: Numbers, like: float, rng: np.random.Generator) -> Numbers:

@@ -17,7 +17,7 @@ from privcfs.lab.study import DECIDING, Study, Work
 from privcfs.lab.summary import estimate, rate
 from privcfs.lab.targets import POPULATIONS
 from privcfs.public import surroundings
-from privcfs.public.candidates.partners import BLOCK, BLOCKS
+from privcfs.public.candidates.partners import HEARD
 
 DATA = ("cora", "citeseer", "pubmed", "facebook", "coauthor-physics")
 PRICES = ("1", "4", "8")
@@ -83,5 +83,5 @@ def page(study: Study) -> Page:
         *(Column(name) for name in ("row zero", "ceiling", *(f"@{price}" for price in PRICES))),
         *(Column(f"gain @{price}") for price in PRICES),
     )
-    about = ABOUT.format(seeds=seeds_of(study), most=surroundings.MOST_WHOLE, heard=BLOCKS * BLOCK)
+    about = ABOUT.format(seeds=seeds_of(study), most=surroundings.MOST_WHOLE, heard=HEARD)
     return Page("Looking at a part of a large graph", about, columns, rows, deciding=Looking.deciding)

@@ -1,11 +1,13 @@
 """What the owner allows an answer to name: a public setting, the same for every private graph."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from privcfs.errors import SettingsError
 from privcfs.public.interventions import Pair
 
 
@@ -30,3 +32,11 @@ class Actionability:
         """Whether each node may be joined to a target."""
         barred = np.isin(nodes, sorted(self.immutable_nodes))
         return ~barred if self.partners is None else ~barred & np.isin(nodes, sorted(self.partners))
+
+
+@lru_cache(maxsize=8)
+def check_nodes(allowed: Actionability, number_of_nodes: int) -> None:
+    """Refuses settings that name nodes that there are not."""
+    for node in allowed.immutable_nodes | (allowed.partners or frozenset()):
+        if not 0 <= node < number_of_nodes:
+            raise SettingsError(f"actionability names node {node}; give numbers from 0 to {number_of_nodes - 1}.")

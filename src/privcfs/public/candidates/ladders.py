@@ -7,7 +7,7 @@ from typing import final
 from privcfs.public.candidates.actionability import Actionability
 from privcfs.public.candidates.candidates import CandidateRule, Candidates, Caps, Choice, check_most, subsets
 from privcfs.public.candidates.pairs import OneHop, PairUniverse
-from privcfs.public.candidates.partners import Around, lead_of, look_around
+from privcfs.public.candidates.partners import Around, look_around
 from privcfs.public.candidates.top_influence import FeatureUniverse, TopInfluence
 from privcfs.public.context import PublicContext
 from privcfs.public.interventions import Pair, pair
@@ -43,7 +43,7 @@ class Ladders(CandidateRule):
         rungs = [
             [
                 one
-                for node in around.best_partners(towards, self.most + self.spare)
+                for node in around.nearest_to(towards)[: self.most + self.spare]
                 if (one := pair(target, int(node))) not in deletions
             ]
             for towards in range(context.number_of_classes)
@@ -79,6 +79,6 @@ def _clearing(around: Around, target: int, towards: int, deletions: tuple[Pair, 
     """Deletions by how little the other end pulls towards the class."""
 
     def pull(one: Pair) -> float:
-        return min(float(lead_of(around.score(end), towards)[0]) for end in one if end != target)
+        return min(around.lead(end, towards) for end in one if end != target)
 
     return tuple(sorted(deletions, key=lambda one: (pull(one), one)))

@@ -8,7 +8,7 @@ import pytest
 
 from privcfs.cli.settings import load_settings
 from privcfs.errors import BudgetExhausted, InputError, RequestConflict, SettingsError
-from privcfs.fleet.parts import Desk, Job, parts, release_far, release_part
+from privcfs.fleet.parts import Job, parts, release_far, release_part
 from privcfs.gate.vault import Vault
 from privcfs.public.release import Release
 from tests.shell import Shell
@@ -79,23 +79,21 @@ def test_the_honest_zero_stands_beside_every_answer(owner: Shell) -> None:
 
 
 def test_a_finished_job_is_read_back_without_a_rehearsal(owner: Shell) -> None:
-    settings, price = load_settings(owner.folder / "vault.toml"), Fraction(1, 2)
-    desk = Desk(settings.vault(), settings.ledger())
-    job = Job(lambda: desk, desk.vault.digest, price, "owner")
+    vault = load_settings(owner.folder / "vault.toml").vault()
+    job = Job(lambda: vault, vault.digest, Fraction(1, 2), "owner")
     (part,) = parts("mine", ALL)
-    first = release_part(desk, job, part)
+    first = release_part(vault, job, part)
     assert first.refusal() is None
-    idle = Desk(Idle(desk.vault), desk.ledger)  # type: ignore[arg-type]
-    assert release_part(idle, job, part) == first
+    assert release_part(Idle(vault), job, part) == first  # type: ignore[arg-type]
     dearer = job._replace(epsilon=Fraction(1))
-    assert isinstance(release_part(desk, dearer, part).refusal(), RequestConflict)
+    assert isinstance(release_part(vault, dearer, part).refusal(), RequestConflict)
 
 
 class Idle:
     """A vault that answers nothing new."""
 
     def __init__(self, vault: Vault) -> None:
-        self.context, self.digest, self.guess = vault.context, vault.digest, vault.guess
+        self.context, self.digest, self.guess, self.ledger = vault.context, vault.digest, vault.guess, vault.ledger
 
     def release_all(self, questions: list[object], analyst: str) -> list[Release]:
         assert not questions, analyst
@@ -123,13 +121,12 @@ def test_suggestions_are_not_taken_for_answers_of_a_job(owner: Shell) -> None:
 
 
 def test_a_worker_whose_files_differ_pays_for_nothing(owner: Shell) -> None:
-    settings = load_settings(owner.folder / "vault.toml")
-    desk = Desk(settings.vault(), settings.ledger())
+    vault = load_settings(owner.folder / "vault.toml").vault()
     (part,) = parts("mine", ALL)
-    done = release_far(Job(lambda: desk, "another digest", Fraction(1, 2), "owner"), part)
+    done = release_far(Job(lambda: vault, "another digest", Fraction(1, 2), "owner"), part)
     assert isinstance(done.refusal(), SettingsError)
     assert "differ from those here" in done.message
-    assert desk.ledger.balance().spent == 0
+    assert vault.ledger.balance().spent == 0
 
 
 def test_after_a_refusal_the_file_still_has_all_that_is_paid(owner: Shell) -> None:

@@ -13,10 +13,11 @@ import pyarrow.parquet as parquet
 import pytest
 from tools.fleet import Found, kill_a_machine, write_vault
 
-from privcfs.cli.batch import open_desk
+from privcfs.cli.batch import open_vault
 from privcfs.errors import BudgetExhausted, SealedError
-from privcfs.fleet.parts import Desk, Job, Part, release_far
+from privcfs.fleet.parts import Job, Part, release_far
 from privcfs.gate.ledger import open_ledger
+from privcfs.gate.vault import Vault
 from tests.shell import Shell
 
 pytest.importorskip("ray", reason="needs Ray: pip install 'privcfs[fleet]'")
@@ -96,16 +97,16 @@ def test_what_is_private_cannot_be_sent(owner: Shell) -> None:
     """Ray sends what it can pickle: names, ids and releases are, a graph is not, however it is wrapped."""
     from ray import cloudpickle
 
-    desk = open_desk(str(owner.folder / "vault.toml"))
-    assert cloudpickle.loads(cloudpickle.dumps(Job(partial(open_desk, "vault.toml"), "", Fraction(1), "owner")))
-    for private in (desk.vault._graph, desk, Job(lambda: desk, "", Fraction(1), "owner")):
+    vault = open_vault(str(owner.folder / "vault.toml"))
+    assert cloudpickle.loads(cloudpickle.dumps(Job(partial(open_vault, "vault.toml"), "", Fraction(1), "owner")))
+    for private in (vault._graph, vault, Job(lambda: vault, "", Fraction(1), "owner")):
         with pytest.raises(SealedError, match="is private and cannot be pickled"):
             cloudpickle.dumps(private)
-    assert cloudpickle.dumps(desk.vault._graph._indices), "what is not sealed would be sent"
+    assert cloudpickle.dumps(vault._graph._indices), "what is not sealed would be sent"
 
 
 def test_whatever_fails_on_a_worker_keeps_its_words_there() -> None:
-    def broken() -> Desk:
+    def broken() -> Vault:
         raise ValueError("edge 3-7")
 
     done = release_far(Job(broken, "", Fraction(1), "owner"), Part(["1"], ["job:1"]))

@@ -14,9 +14,9 @@ from privcfs.cli.output import console, emit, say
 from privcfs.cli.settings import load_settings
 from privcfs.errors import InputError, PrivcfsError
 from privcfs.fleet.cluster import release_on_ray
-from privcfs.fleet.parts import Desk, Job, parts, release_here, request_id
+from privcfs.fleet.parts import Job, parts, release_here, request_id
 from privcfs.fleet.results import ResultFile
-from privcfs.gate.vault import OWNER
+from privcfs.gate.vault import OWNER, Vault
 from privcfs.public.context import PublicContext
 from privcfs.public.epsilon import parse_epsilon, show
 
@@ -36,16 +36,16 @@ def batch(
 ) -> None:
     """Pay for one release per target of a file. Run again, it goes on where it stopped and pays nothing twice."""
     path, price = str(vault.resolve()), parse_epsilon(epsilon)
-    desk = open_desk(path)
-    labels = _labels(targets, desk.vault.context)
-    name = job or hashlib.sha256(f"{desk.vault.digest} {show(price)}".encode()).hexdigest()[:12]
+    opened = open_vault(path)
+    labels = _labels(targets, opened.context)
+    name = job or hashlib.sha256(f"{opened.digest} {show(price)}".encode()).hexdigest()[:12]
     if not all(len(one) <= LONGEST and one.isprintable() for one in (request_id(name, label) for label in labels)):
         raise InputError(
             f"a job's name and a target's together are printable, of at most {LONGEST} letters; see --job."
         )
-    work, todo = Job(partial(open_desk, path), desk.vault.digest, price, analyst), parts(name, labels)
+    work, todo = Job(partial(open_vault, path), opened.digest, price, analyst), parts(name, labels)
     far = cluster is not None or workers > 1
-    results = release_on_ray(work, todo, cluster, workers) if far else release_here(desk, work, todo)
+    results = release_on_ray(work, todo, cluster, workers) if far else release_here(opened, work, todo)
     refusal: PrivcfsError | None = None
     columns = (*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn())
     progress = Progress(*columns, console=console, transient=True, disable=as_json)
@@ -61,10 +61,10 @@ def batch(
             if not as_json:
                 say(f"Stopped. What is paid is kept, and nothing is written yet: go on with --job {name}.")
             raise
-    load_settings(vault).remember(desk.vault.head())
+    load_settings(vault).remember(opened.head())
     if refusal is not None:
         raise type(refusal)(f"{refusal} {file.written} of {len(labels)} are released; go on with --job {name}.")
-    spent = show(desk.vault.balance().spent)
+    spent = show(opened.balance().spent)
     if as_json:
         emit({"job": name, "releases": file.written, "written": str(out), "spent": spent})
     else:
@@ -72,10 +72,9 @@ def batch(
 
 
 @lru_cache(maxsize=1)
-def open_desk(path: str) -> Desk:
+def open_vault(path: str) -> Vault:
     """Opened once in each process of a worker."""
-    settings = load_settings(Path(path))
-    return Desk(settings.vault(), settings.ledger())
+    return load_settings(Path(path)).vault()
 
 
 def _labels(file: Path, context: PublicContext) -> list[str]:

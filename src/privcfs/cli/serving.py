@@ -61,9 +61,7 @@ def from_environment() -> "FastAPI":
     from privcfs.service.app import make_app
 
     path = Path(os.environ[VARIABLE])
-    settings = load_settings(path)
-    opened = settings.vault()
-    return make_app(opened, settings.ledger(), _keys(path), settings.remember)
+    return make_app(load_settings(path).vault(), _keys(path))
 
 
 def _keys(vault: Path) -> "Keys":

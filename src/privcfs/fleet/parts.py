@@ -5,13 +5,11 @@ worker opens the vault from its own files.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple, final
 
 from privcfs import errors
 from privcfs.errors import BudgetExhausted, InputError, PrivcfsError
-from privcfs.gate.ledger.ledger import Ledger
 from privcfs.gate.vault import Vault
 from privcfs.public.release import Release
 from privcfs.public.words import in_words
@@ -20,19 +18,10 @@ TOGETHER = 16  # targets of a part
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
-class Desk:
-    """What a worker opens: a vault and the ledger that it pays from."""
-
-    vault: Vault
-    ledger: Ledger
-
-
-@final
 class Job(NamedTuple):
-    """What every worker has to know: how the desk is opened, what its vault's digest must be, the price, who pays."""
+    """What every worker has to know: how the vault is opened, what its digest must be, the price, who pays."""
 
-    open: Callable[[], Desk]
+    open: Callable[[], Vault]
     digest: str
     epsilon: Fraction
     analyst: str
@@ -82,20 +71,19 @@ def request_id(name: str, target: str) -> str:
     return f"{name}:{target}"
 
 
-def release_here(desk: Desk, job: Job, todo: Iterable[Part]) -> Generator[Done, None, None]:
+def release_here(vault: Vault, job: Job, todo: Iterable[Part]) -> Generator[Done, None, None]:
     """What came of each part, in order, until one is refused."""
     for part in todo:
-        yield (done := release_part(desk, job, part))
+        yield (done := release_part(vault, job, part))
         if done.error:
             return
 
 
-def release_part(desk: Desk, job: Job, part: Part) -> Done:
+def release_part(vault: Vault, job: Job, part: Part) -> Done:
     """A part is paid as a whole; where that does not fit, target by target until the budget ends."""
-    vault = desk.vault
     asked = list(zip(*part, strict=True))
-    known = _kept(desk, job, *asked[0]) is not None  # what was paid together is kept together
-    found = {name: _kept(desk, job, target, name) if known else None for target, name in asked}
+    known = _kept(vault, job, *asked[0]) is not None  # what was paid together is kept together
+    found = {name: _kept(vault, job, target, name) if known else None for target, name in asked}
     left = [(target, job.epsilon, name) for target, name in asked if found[name] is None]
     refusal: tuple[str, ...] = ()
     try:
@@ -106,7 +94,7 @@ def release_part(desk: Desk, job: Job, part: Part) -> Done:
                 found[name] = vault.release(target, price, analyst=job.analyst, request_id=name)
     except PrivcfsError as error:
         refusal = type(error).__name__, str(error)
-        found |= {name: _kept(desk, job, target, name) for target, name in asked if found[name] is None}
+        found |= {name: _kept(vault, job, target, name) for target, name in asked if found[name] is None}
     named = [(target, found[name]) for target, name in asked]
     return Done([_answer(vault, target, release) for target, release in named if release is not None], *refusal)
 
@@ -120,24 +108,24 @@ def _answer(vault: Vault, target: str, release: Release) -> Answer:
 def release_far(job: Job, part: Part) -> Done:
     """As a worker does it: the words of an error while loading could name a private line, and stay there."""
     try:
-        desk = job.open()
+        vault = job.open()
     except Exception as error:
         return Done([], "SettingsError", f"a worker cannot open the vault ({type(error).__name__}); try it there.")
-    if desk.vault.digest != job.digest:
+    if vault.digest != job.digest:
         return Done([], "SettingsError", "a worker's vault file or public files differ from those here; share them.")
     try:
-        return release_part(desk, job, part)
+        return release_part(vault, job, part)
     except Exception as error:
         return Done([], "PrivcfsError", f"a worker failed ({type(error).__name__}).")
 
 
-def _kept(desk: Desk, job: Job, target: str, name: str) -> Release | None:
+def _kept(vault: Vault, job: Job, target: str, name: str) -> Release | None:
     """The finished release of this very question, read back without preparing anything."""
-    text = desk.ledger.released(job.analyst, name)
+    text = vault.ledger.released(job.analyst, name)
     try:
         release = None if text is None else Release.from_json(text)
     except InputError:  # another kind of answer: the vault will refuse the request id
         return None
-    asked = desk.vault.context.node(target), job.epsilon, desk.vault.digest
+    asked = vault.context.node(target), job.epsilon, vault.digest
     same = release is not None and asked == (release.target, release.epsilon, release.context_digest)
     return release if same else None

@@ -245,6 +245,11 @@ class Vault:
         return self._ledger.head()
 
     @property
+    def ledger(self) -> Ledger:
+        """The account that pays for this vault's answers: the only one that a process should open for it."""
+        return self._ledger
+
+    @property
     def context(self) -> PublicContext:
         """The public side."""
         return self._context

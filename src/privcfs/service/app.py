@@ -22,7 +22,6 @@ from privcfs.gate.accounting import Balance
 from privcfs.gate.ledger.ledger import Ledger
 from privcfs.gate.vault import Vault
 from privcfs.public.epsilon import parse_epsilon, show
-from privcfs.public.head import Head
 from privcfs.public.release import Release
 from privcfs.service.keys import Key, Keys
 from privcfs.service.metrics import Metrics
@@ -115,10 +114,14 @@ class Service:
     """What the endpoints work on."""
 
     vault: Vault
-    ledger: Ledger
     keys: Keys
     metrics: Metrics
     pace: Pace
+
+    @property
+    def ledger(self) -> Ledger:
+        """The vault's own account."""
+        return self.vault.ledger
 
     def caller(self, secret: str) -> Key:
         """Whoever sent the key."""
@@ -134,17 +137,13 @@ def _also(kind: str) -> dict[int | str, dict[str, Any]]:
     return {200: {"content": {kind: {}}}}
 
 
-def _forget(head: Head) -> None:
-    """Where the owner wants no head kept."""
-
-
-def make_app(vault: Vault, ledger: Ledger, keys: Keys, remember: Callable[[Head], None] = _forget) -> FastAPI:
+def make_app(vault: Vault, keys: Keys) -> FastAPI:
     """The service of one vault."""
-    service = Service(vault, ledger, keys, Metrics(), Pace())
+    service = Service(vault, keys, Metrics(), Pace())
 
     @asynccontextmanager
     async def housekeeping(_: FastAPI) -> AsyncIterator[None]:
-        housekeeper = Housekeeper(keys, ledger, service.metrics, remember)
+        housekeeper = Housekeeper(keys, vault.ledger, service.metrics)
         housekeeper.start()
         yield
         housekeeper.end()

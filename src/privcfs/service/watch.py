@@ -2,7 +2,7 @@
 
 import json
 from asyncio import wait_for
-from collections.abc import Callable, MutableMapping
+from collections.abc import MutableMapping
 from contextlib import suppress
 from threading import Event, Thread
 from time import monotonic
@@ -11,7 +11,6 @@ from typing import Any, final
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from privcfs.gate.ledger.ledger import Ledger
-from privcfs.public.head import Head
 from privcfs.service.keys import Keys
 from privcfs.service.metrics import Metrics
 
@@ -108,9 +107,9 @@ async def _refuse(refusal: Refusal, send: Send) -> None:
 class Housekeeper(Thread):
     """Writes the log of requests, and keeps the ledger's head where the owner wants it, again and again."""
 
-    def __init__(self, keys: Keys, ledger: Ledger, metrics: Metrics, remember: Callable[[Head], None]) -> None:
+    def __init__(self, keys: Keys, ledger: Ledger, metrics: Metrics) -> None:
         super().__init__(name="housekeeper", daemon=True)
-        self._keys, self._ledger, self._metrics, self._remember = keys, ledger, metrics, remember
+        self._keys, self._ledger, self._metrics = keys, ledger, metrics
         self._over = Event()
 
     def run(self) -> None:
@@ -118,10 +117,10 @@ class Housekeeper(Thread):
         over = False
         while not over:
             over = self._over.wait(EVERY)
-            for work in (self._keys.flush, lambda: self._remember(self._ledger.head())):
+            for work in (self._keys.flush, self._ledger.keep_head):
                 try:
                     work()
-                except Exception:  # one that fails keeps the other from nothing, and is counted
+                except Exception:  # A failure of one task must not stop the other; failures are counted.
                     self._metrics.missed()
 
     def end(self) -> None:

@@ -100,6 +100,10 @@ class Ledger(ABC):
     def head(self) -> Head:
         """The newest row."""
 
+    def keep_head(self) -> Head:
+        """The newest row, after it has been written to the head file durably, where the ledger keeps one."""
+        return self.head()
+
     @abstractmethod
     def verify(self, known: Head | None = None) -> None:
         """Recomputes chain and sums; refuses a ledger that does not contain the known head."""

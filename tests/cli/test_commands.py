@@ -179,6 +179,13 @@ def test_exporting_a_head_does_not_hide_a_rollback(shell: Shell) -> None:
     assert "lacks row" in shell.fails(LedgerRolledBack, "budget", "--export-head", "head.json")
 
 
+def test_exporting_a_head_elsewhere_does_not_replace_a_lost_one(shell: Shell) -> None:
+    shell.ask("explain", "person-0", "--epsilon", "1")
+    (shell.folder / "head.json").unlink()
+    assert "head file" in shell.fails(SettingsError, "budget", "--export-head", "elsewhere.json")
+    assert not (shell.folder / "head.json").exists()
+
+
 def test_a_lost_or_rolled_back_ledger_is_refused(shell: Shell) -> None:
     shell.ask("explain", "person-0", "--epsilon", "1")
     for name in ("budget.db", "budget.db-wal", "budget.db-shm"):

@@ -61,7 +61,6 @@ def batch(
             if not as_json:
                 say(f"Stopped. What is paid is kept, and nothing is written yet: go on with --job {name}.")
             raise
-    load_settings(vault).remember(opened.head())
     if refusal is not None:
         raise type(refusal)(f"{refusal} {file.written} of {len(labels)} are released; go on with --job {name}.")
     spent = show(opened.balance().spent)

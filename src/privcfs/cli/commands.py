@@ -11,7 +11,6 @@ from rich.progress import Progress
 
 import privcfs
 from privcfs.cli.demo import run_demo
-from privcfs.cli.heads import read_head, write_head
 from privcfs.cli.output import balance_fields, console, emit, odds, release_fields, say
 from privcfs.cli.settings import load_settings, template
 from privcfs.embedded import NAMES
@@ -20,6 +19,7 @@ from privcfs.gate.accounting import Limit
 from privcfs.gate.asking import MOST_SUGGESTIONS
 from privcfs.gate.contracts import FixedPrice, Pure
 from privcfs.gate.entries import enter
+from privcfs.gate.ledger.heads import HeadFile
 from privcfs.gate.method import going_beyond
 from privcfs.gate.snapshots import ONE_EDGE, Noise, publish_snapshot
 from privcfs.gate.vault import OWNER
@@ -143,7 +143,6 @@ def explain(
             if not as_json:
                 guess = ", ".join(in_words(opened.guess(node), context))
                 say(f"  (for nothing, public data alone suggest: {guess})")
-            settings.remember(opened.head())
     if not as_json:
         balance = opened.balance()
         if balance.spent == spent:
@@ -167,7 +166,6 @@ def confirm(
     settings = load_settings(vault)
     opened = settings.vault()
     verdict = opened.confirm(release.target, release.intervention, epsilon, analyst=analyst, request_id=request_id)
-    settings.remember(opened.head())
     if as_json:
         emit({**json.loads(verdict.to_json()), "reliability": verdict.reliability})
         return
@@ -188,7 +186,6 @@ def select(
     settings = load_settings(vault)
     opened = settings.vault()
     chosen = opened.select(targets, epsilon, analyst=analyst, request_id=request_id)
-    settings.remember(opened.head())
     if as_json:
         emit(json.loads(chosen.to_json()))
         return
@@ -209,21 +206,21 @@ def budget(
     """Show what is spent, held and left; check the ledger's chain on the way."""
     settings = load_settings(vault)
     if export_head is not None:
-        ledger = settings.ledger_as_it_is(read_head(export_head) or settings.kept_head())
-        write_head(export_head, ledger.head())
+        exported = HeadFile(export_head)
+        ledger = settings.ledger_as_it_is(exported.read(), trusting=exported)
+        ledger.keep_head(exported)
     elif set_limit is not None or set_analyst_limit is not None:
-        ledger = settings.ledger_as_it_is(settings.known())
+        ledger = settings.ledger_as_it_is()
         before = ledger.limit
         total = before.total if set_limit is None else set_limit
         each = before.per_analyst if set_analyst_limit is None else set_analyst_limit
         ledger.change_limit(Limit.of(total, each, before.contract))
-        settings.remember(ledger.head())
         if not as_json:
             say(f"Limits changed; write the same into {vault}.")
     else:
         ledger = settings.ledger()
     if check_head is not None:
-        kept = read_head(check_head)
+        kept = HeadFile(check_head).read()
         if kept is None:
             raise InputError(f"head file {check_head} does not exist; give one that --export-head wrote.")
         ledger.verify(kept)
@@ -266,7 +263,6 @@ def enter_disclosure(
     settings = load_settings(vault)
     ledger = settings.ledger()
     enter(ledger, what, epsilon, delta, adjacency=adjacency)
-    settings.remember(ledger.head())
     if as_json:
         emit({**balance_fields(ledger.balance()), "entered": what})
         return
@@ -295,7 +291,6 @@ def snapshot(
     ledger = settings.ledger()
     noise, name = Noise(pairs), request_id or token_hex(16)
     drawn = publish_snapshot(graph, ledger, epsilon, noise, request_id=name)
-    settings.remember(ledger.head())
     rows = [f"{u},{w}" if names is None else f"{names[u]},{names[w]}" for u, w in drawn.tolist()]
     write.write_text("\n".join(["source,target", *rows]) + "\n", encoding="utf-8")
     if as_json:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, final
 
-from privcfs.cli.heads import read_head, write_head
 from privcfs.cli.ties import another, tie, tied
 from privcfs.errors import ContextError, InputError, LedgerMissing, SettingsError
 from privcfs.files import EdgeListReader, read_features, read_node_ids
@@ -14,6 +13,7 @@ from privcfs.gate.accounting import Limit
 from privcfs.gate.contracts import Contract, contract_from
 from privcfs.gate.guidance import Rehearsal
 from privcfs.gate.ledger import POSTGRES, SQLITE, open_ledger
+from privcfs.gate.ledger.heads import HeadFile
 from privcfs.gate.ledger.ledger import Ledger
 from privcfs.gate.mechanisms import MECHANISMS
 from privcfs.gate.mechanisms.mechanism import Mechanism
@@ -170,17 +170,17 @@ class Settings:
             raise another(edges)
         ledger = self._open(limit, known)
         tie(edges, ledger)
-        self.remember(ledger.head())
         return ledger
 
-    def ledger_as_it_is(self, known: Head | None = None) -> Ledger:
-        """The existing account, whatever limit the file says: for changing it, or for exporting its head."""
-        return self._open(None, known)
+    def ledger_as_it_is(self, known: Head | None = None, trusting: HeadFile | None = None) -> Ledger:
+        """The existing account, whatever limit the file says: for changing it, or for exporting its head.
 
-    def remember(self, head: Head) -> None:
-        """Keeps the ledger's newest row where the vault file says."""
-        if "head" in self.tables["budget"]:
-            write_head(self._path("budget", "head"), head)
+        A lost head file is an error unless the owner writes that very file anew (`trusting`).
+        """
+        own = self.head_file()
+        if own is None or trusting is None or own.path.resolve() != trusting.path.resolve():
+            self.known()
+        return self._open(None, known)
 
     def contract(self) -> Contract:
         """What the limit counts."""
@@ -262,7 +262,9 @@ class Settings:
         return read(path, number_of_nodes=nodes, node_ids=names, simplify=self._flag("graph", "simplify"))
 
     def _open(self, limit: Limit | None, known: Head | None) -> Ledger:
-        return open_ledger(self._ledger_url(), limit, graph_id=self._text("graph", "id"), known=known)
+        return open_ledger(
+            self._ledger_url(), limit, graph_id=self._text("graph", "id"), known=known, head_file=self.head_file()
+        )
 
     def service_database(self) -> str:
         """Where the service keeps keys and its log."""
@@ -295,7 +297,12 @@ class Settings:
 
     def kept_head(self) -> Head | None:
         """The head in the file that the vault file names, if both are there."""
-        return read_head(self._path("budget", "head")) if "head" in self.tables["budget"] else None
+        file = self.head_file()
+        return None if file is None else file.read()
+
+    def head_file(self) -> HeadFile | None:
+        """Where the vault file wants the ledger's newest row to be kept."""
+        return HeadFile(self._path("budget", "head")) if "head" in self.tables["budget"] else None
 
     def _flag(self, table: str, key: str) -> bool:
         value = self.tables[table].get(key, False)

@@ -5,7 +5,8 @@ Claim: as ledger.py, for every database that gives one writer at a time and dura
 Why: check and insert happen inside one transaction of the only writer, so no two can pass the limit together; several
     charges are one step, so all are paid or none; steps of several threads may share a transaction and its sync, each
     undone by itself where it is refused; rows are only ever appended, each with a digest over the one before; `verify`
-    recomputes everything; a process that writes first looks for the newest row that it has seen.
+    recomputes everything; before anything is read for an answer, charged or written into the head file, the newest row
+    that this process has seen and the row that the head file names must be found in the chain, digest by digest.
 Check: tests/contracts/test_ledgers.py::test_processes_that_race_and_die_never_pass_the_limit
 """
 
@@ -16,11 +17,11 @@ import secrets
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
-from threading import RLock
+from threading import Lock, RLock
 from typing import Any, NamedTuple, Protocol, final
 
 from privcfs.errors import (
@@ -35,6 +36,7 @@ from privcfs.errors import (
 )
 from privcfs.gate.accounting import Balance, Limit
 from privcfs.gate.contracts import contract_from
+from privcfs.gate.ledger.heads import HeadFile
 from privcfs.gate.ledger.ledger import ENTRIES, Ledger, Request
 from privcfs.public.epsilon import NANO, show
 from privcfs.public.head import Head
@@ -105,10 +107,13 @@ class ChainedLedger(Ledger):
     """Opens the account of one graph, or makes it where there is none and a limit is given."""
 
     _patience: float
-    _seen = (0, NO_DIGEST)  # the newest row that this process knows of
 
-    def _open(self, limit: Limit | None, graph_id: str | None, known: Head | None) -> None:
+    def _open(self, limit: Limit | None, graph_id: str | None, known: Head | None, head_file: HeadFile | None) -> None:
         self._waiting: deque[_Step] = deque()
+        self._seen: Head | None = None  # the newest row that this process knows of
+        self._seeing = Lock()
+        self._head_file = head_file
+        self._head_is_kept = False  # from the first head that was read or written on
         with self._making() as connection:
             version = self._version(connection)
             if version > VERSION:
@@ -123,6 +128,7 @@ class ChainedLedger(Ledger):
                 self._migrated(connection)
         self.verify(known)
         self._check_owner(limit, graph_id)
+        self.keep_head()
 
     @abstractmethod
     def _reading(self, when_locked: str = "try again") -> AbstractContextManager[Connection]:
@@ -148,14 +154,44 @@ class ChainedLedger(Ledger):
     def _migrated(self, connection: Connection) -> None:
         """Writes down that the tables have the newest version."""
 
+    @contextmanager
+    def _looking(self) -> Iterator[Connection]:
+        """A reading transaction on a chain that holds everything that is known of it."""
+        known = self._known()  # before the transaction sees anything, or it would miss what was written meanwhile
+        with self._reading() as connection:
+            _refuse_set_back(connection, known)
+            newest = _newest(connection)
+            yield connection
+        self._see(newest)
+
+    def _known(self) -> list[Head]:
+        """What must be found in the chain: what this process has seen, and what the head file keeps."""
+        seen = self._seen
+        if self._head_file is None:
+            return [] if seen is None else [seen]
+        try:
+            kept = self._head_file.read()
+        except SettingsError as error:
+            raise LedgerError(str(error)) from None
+        if kept is None and self._head_is_kept:
+            raise LedgerError(f"head file {self._head_file.path} is gone; restore it, or export the head again.")
+        self._head_is_kept = kept is not None
+        return [one for one in (seen, kept) if one is not None]
+
+    def _see(self, newest: Head) -> None:
+        """Remembers a row. Threads may come here in any order, so an older row never replaces a newer one."""
+        with self._seeing:
+            if self._seen is None or newest.position > self._seen.position:
+                self._seen = newest
+
     @property
     def graph_id(self) -> str:
-        with self._reading() as connection:
+        with self._looking() as connection:
             return str(_opening(connection)["graph_id"])
 
     @property
     def limit(self) -> Limit:
-        with self._reading() as connection:
+        with self._looking() as connection:
             return _state(connection).limit
 
     def charge_all(self, requests: Sequence[Request]) -> list[str | None]:
@@ -200,31 +236,27 @@ class ChainedLedger(Ledger):
         try:
             while self._waiting and len(mine) < MOST_STEPS:
                 mine += [step for step in (self._waiting.popleft(),) if step.process == os.getpid()]
+            known = self._known()
             with self._writing(UNKNOWN) as connection:
-                self._look_back(connection)
+                _refuse_set_back(connection, known)
                 for step in mine:
                     step.take(connection)
-                newest = _state(connection)
-            failed, self._seen = None, (newest.position, newest.digest)
+                newest = _newest(connection)
+            self._see(newest)
+            self.keep_head(sync=False)
+            failed = None
         except LedgerError as error:
             failed = error
         finally:
             for step in mine:
                 step.error, step.done = failed or step.error, True
 
-    def _look_back(self, connection: Connection) -> None:
-        """Refuses a database that was set back while this process works."""
-        position, digest = self._seen
-        row = connection.run("SELECT digest FROM entries WHERE position = :position", position=position).fetchone()
-        if row is None or row[0] != digest:
-            raise _rolled_back(position)
-
     def balance(self, analyst: str | None = None) -> Balance:
         mine = "" if analyst is None else "AND e.analyst = :analyst"
         query = f"""SELECT coalesce(sum(cost), 0), count(*), coalesce(sum(CASE WHEN EXISTS (
             SELECT 1 FROM entries r WHERE r.kind = 'RELEASED' AND {INDEXED} AND r.analyst = e.analyst
             AND r.request_id = e.request_id) THEN 0 ELSE cost END), 0) FROM entries e WHERE kind = 'HELD' {mine}"""
-        with self._reading() as connection:
+        with self._looking() as connection:
             values = {} if analyst is None else {"analyst": analyst}
             (found,) = connection.run(query, **values)
             limit = _state(connection).limit
@@ -233,22 +265,31 @@ class ChainedLedger(Ledger):
         return Balance(cap, Fraction(spent, NANO), Fraction(held, NANO), releases, limit.contract.unit)
 
     def sums(self, analyst: str) -> tuple[Fraction, Fraction]:
-        with self._reading() as connection:
+        with self._looking() as connection:
             now = _state(connection, analyst)
         return Fraction(now.total, NANO), Fraction(now.analyst_total, NANO)
 
     def change_limit(self, limit: Limit) -> None:
         if limit.contract != self.limit.contract:
             raise SettingsError("a ledger keeps its contract: what was counted in one unit cannot go on in another.")
+        known = self._known()
         with self._writing() as connection:
-            _append(connection, _state(connection), LIMITED, "", "", 0, _canonical(_limit_fields(limit)))
+            _refuse_set_back(connection, known)
+            now = _state(connection)
+            if limit.total * NANO < now.total:
+                raise SettingsError(
+                    f"limit {show(limit.total)} is below the {show(Fraction(now.total, NANO))} that is spent already, "
+                    "so it would promise what no longer holds; choose a higher one."
+                )
+            _append(connection, now, LIMITED, "", "", 0, _canonical(_limit_fields(limit)))
+        self.keep_head()
 
     def released(self, analyst: str, request_id: str) -> str | None:
-        with self._reading() as connection:
+        with self._looking() as connection:
             return _state(connection, analyst, request_id).released
 
     def adjacencies(self) -> set[str]:
-        with self._reading() as connection:
+        with self._looking() as connection:
             return {str(json.loads(body)["terms"]["adjacency"]) for (body,) in _held(connection)}
 
     def rows(self, after: int = 0) -> Iterator[dict[str, Any]]:
@@ -256,7 +297,7 @@ class ChainedLedger(Ledger):
         names, last = [*COLUMNS.split(", "), "digest"], after
         query = f"SELECT {COLUMNS}, digest FROM entries WHERE position > :last ORDER BY position LIMIT {PAGE}"
         while True:
-            with self._reading() as connection:
+            with self._looking() as connection:
                 page = [dict(zip(names, row, strict=True)) for row in connection.run(query, last=last)]
             yield from page
             if len(page) < PAGE:
@@ -264,27 +305,28 @@ class ChainedLedger(Ledger):
             last = page[-1]["position"]
 
     def head(self) -> Head:
-        with self._reading() as connection:
-            self._look_back(connection)
-            now = _state(connection)
-            return Head(str(_opening(connection)["graph_id"]), now.position, now.digest)
+        with self._looking() as connection:
+            return _newest(connection)
+
+    def keep_head(self, file: HeadFile | None = None, *, sync: bool = True) -> Head:
+        place = file or self._head_file
+        with self._looking() as connection:
+            newest = _newest(connection)
+            if place is not None and not place.advance(newest, lambda head: _holds(connection, head), sync=sync):
+                raise _rolled_back(newest.position)
+            self._head_is_kept = self._head_is_kept or (place is not None and place is self._head_file)
+        return newest
 
     def verify(self, known: Head | None = None) -> None:
+        heads = [*self._known(), *([] if known is None else [known])]
         with self._reading() as connection:
             try:
-                digests = _replay(connection)
-                if self._seen[0]:
-                    self._look_back(connection)
-                self._seen = (len(digests), digests[-1])
-                graph_id = str(_opening(connection)["graph_id"])
+                _replay(connection)
+                _refuse_set_back(connection, heads)
+                newest = _newest(connection)
             except (TypeError, ValueError, KeyError):
                 raise LedgerCorrupt("a ledger row was altered; restore the newest copy.") from None
-        if known is None:
-            return
-        if known.graph_id != graph_id:
-            raise LedgerRolledBack("ledger belongs to another graph than the known head; open the right ledger.")
-        if known.position > len(digests) or digests[known.position - 1] != known.digest:
-            raise _rolled_back(known.position)
+        self._see(newest)
 
     def _create(self, connection: Connection, limit: Limit | None, graph_id: str | None) -> None:
         if limit is None:
@@ -312,6 +354,28 @@ def _rolled_back(position: int) -> LedgerRolledBack:
         f"ledger lacks row {position} of the known head: it was rolled back or replaced. "
         "Restore the newest copy; until then nothing is released."
     )
+
+
+def _refuse_set_back(connection: Connection, known: Sequence[Head]) -> None:
+    """Every known head must be a row of this very chain: a position alone could be another chain's."""
+    for head in known:
+        if not _holds(connection, head):
+            if head.graph_id != _opening(connection)["graph_id"]:
+                raise LedgerRolledBack("ledger belongs to another graph than the known head; open the right ledger.")
+            raise _rolled_back(head.position)
+
+
+def _holds(connection: Connection, head: Head) -> bool:
+    query = "SELECT digest FROM entries WHERE position = :position"
+    row = connection.run(query, position=head.position).fetchone()
+    return row is not None and row[0] == head.digest
+
+
+def _newest(connection: Connection) -> Head:
+    query = """SELECT position, digest, (SELECT body FROM entries WHERE position = 1) FROM entries
+        ORDER BY position DESC LIMIT 1"""
+    ((position, digest, opening),) = connection.run(query)
+    return Head(str(json.loads(opening)["graph_id"]), position, digest)
 
 
 def _charge(connection: Connection, request: Request) -> str | None:
@@ -431,23 +495,22 @@ def _terms(request: Request) -> dict[str, str | int]:
     }
 
 
-def _replay(connection: Connection) -> list[str]:
-    """Every row's digest, after checking chain, positions and running sums."""
-    digests: list[str] = []
+def _replay(connection: Connection) -> None:
+    """Checks every row: its digest over the row before, its position, the running sums."""
+    count = 0
     total, by_analyst = 0, {"": 0}
     previous = NO_DIGEST
     for *columns, digest in connection.run(f"SELECT {COLUMNS}, digest FROM entries ORDER BY position"):
         position, kind, analyst, _, cost, *sums, _ = columns
         total += cost
         by_analyst[analyst] = by_analyst.get(analyst, 0) + cost
-        good = position == len(digests) + 1 and sums == [total, by_analyst[analyst]] and (kind == HELD or cost == 0)
+        count += 1
+        good = position == count and sums == [total, by_analyst[analyst]] and (kind == HELD or cost == 0)
         if not good or digest != _digest(previous, tuple(columns)):
             raise LedgerCorrupt(f"ledger row {position} was altered; restore the newest copy.")
-        digests.append(digest)
         previous = digest
-    if not digests:
+    if not count:
         raise LedgerCorrupt("ledger has no rows; restore the newest copy.")
-    return digests
 
 
 def _digest(previous: str, row: tuple[Any, ...]) -> str:

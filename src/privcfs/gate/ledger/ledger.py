@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import Any, final
 
 from privcfs.gate.accounting import Balance, Limit
+from privcfs.gate.ledger.heads import HeadFile
 from privcfs.public.head import Head
 
 ENTRIES = ""  # in an analyst's place, which cannot be empty: the owner's own disclosures, against the total alone
@@ -100,9 +101,13 @@ class Ledger(ABC):
     def head(self) -> Head:
         """The newest row."""
 
-    def keep_head(self) -> Head:
-        """The newest row, after it has been written to the head file durably, where the ledger keeps one."""
-        return self.head()
+    @abstractmethod
+    def keep_head(self, file: HeadFile | None = None, *, sync: bool = True) -> Head:
+        """Writes the newest row to the ledger's own head file, if it has one, or to `file`; returns it.
+
+        A head file that names a row of another chain is never replaced: the ledger is refused instead. With `sync` the
+        file is durable when this returns.
+        """
 
     @abstractmethod
     def verify(self, known: Head | None = None) -> None:

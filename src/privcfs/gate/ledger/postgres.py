@@ -28,6 +28,7 @@ from privcfs.errors import (
 )
 from privcfs.gate.accounting import Limit
 from privcfs.gate.ledger.chain import TABLE, VERSION, ChainedLedger, Connection
+from privcfs.gate.ledger.heads import HeadFile
 from privcfs.public.head import Head
 
 APPEND_ONLY = """
@@ -75,6 +76,7 @@ class PostgresLedger(ChainedLedger):
         *,
         graph_id: str | None = None,
         known: Head | None = None,
+        head_file: HeadFile | None = None,
         patience: float = 10,
     ) -> None:
         self._patience, milliseconds = patience, int(patience * 1000)
@@ -105,7 +107,7 @@ class PostgresLedger(ChainedLedger):
             raise LedgerMissing(
                 "ledger does not exist in this database; restore it, or give a limit to make a new one."
             )
-        self._open(limit, graph_id, known)
+        self._open(limit, graph_id, known, head_file)
 
     def _refuse_forgetful(self) -> None:
         """A server that does not sync could lose what was paid."""

@@ -28,6 +28,7 @@ from privcfs.errors import (
 )
 from privcfs.gate.accounting import Limit
 from privcfs.gate.ledger.chain import LOCK, TABLE, VERSION, ChainedLedger, Connection
+from privcfs.gate.ledger.heads import HeadFile
 from privcfs.public.head import Head
 
 APPLICATION = 0x50434653  # "PCFS"
@@ -67,6 +68,7 @@ class SqliteLedger(ChainedLedger):
         *,
         graph_id: str | None = None,
         known: Head | None = None,
+        head_file: HeadFile | None = None,
         patience: float = 10,
     ) -> None:
         self._path, self._patience = Path(path), patience
@@ -81,7 +83,7 @@ class SqliteLedger(ChainedLedger):
             )
         if limit is None and not there:
             raise LedgerMissing(f"ledger {self._path} does not exist; restore it, or give a limit to make a new one.")
-        self._open(limit, graph_id, known)
+        self._open(limit, graph_id, known, head_file)
 
     def close(self) -> None:
         """Lets go of the file; the next call opens it again."""

@@ -69,7 +69,7 @@ class Outcome:
             if positions.get(name, 0) > row["position"]
         ]
         for name, said in self.answers.items():
-            kept = _digest(released[name]["body"]) if name in released else REFUSED
+            kept = _digest(released[name]["body"].rstrip()) if name in released else REFUSED
             if len(said) > 1:
                 found.append(f"{name} has several answers")
             elif said != {kept}:

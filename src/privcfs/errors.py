@@ -16,6 +16,7 @@ PrivcfsError
 ├── LedgerError            the ledger cannot be trusted or reached
 │   ├── LedgerMissing
 │   ├── LedgerLocked
+│   ├── LedgerFull
 │   ├── LedgerReadOnly
 │   ├── LedgerRolledBack
 │   ├── LedgerTooNew
@@ -97,6 +98,10 @@ class LedgerMissing(LedgerError):
 
 
 class LedgerLocked(LedgerError):
+    pass
+
+
+class LedgerFull(LedgerError):
     pass
 
 

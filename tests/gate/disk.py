@@ -82,7 +82,7 @@ def moments(trace: str, folder: Path) -> Iterator[tuple[Disk, list[str]]]:
             said += _bytes(arguments).decode()
         elif name == "unlink":
             disk.removed.add(Path(_bytes(arguments).decode()).name)
-        elif not where.startswith(str(folder)) or where.endswith("-shm"):
+        elif not where.startswith(str(folder)) or where.endswith(("-shm", "-reserve")):
             continue
         elif name == "pwrite64":
             disk.write(Path(where).name, Change(int(arguments.rsplit(",", 1)[1]), _bytes(arguments)))

@@ -8,7 +8,7 @@ Why: what a contract counts composes by addition (contracts.py), prices chosen a
 Check: tests/gate/test_accounting.py::test_ten_charges_of_a_tenth_are_exactly_one
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import final
 
@@ -44,6 +44,12 @@ class Limit:
                 raise SettingsError("limits must be decimals above 0 with at most nine places; use Limit.of('10').")
         if self.per_analyst is not None and self.per_analyst > self.total:
             raise SettingsError("limit per analyst must be at most the total limit.")
+
+    def capped(self, cap: Fraction | None) -> "Limit":
+        """With `cap` as the most that one analyst may spend, where that is less than what everyone may."""
+        if cap is None:
+            return self
+        return replace(self, per_analyst=min(cap, self.per_analyst or self.total, self.total))
 
     def check_delta(self, delta: Fraction, spent: Fraction) -> None:
         """Refuses a delta that passes what the contract allows in all."""

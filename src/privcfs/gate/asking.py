@@ -8,7 +8,8 @@ Why: nothing here is given a private graph. A noisy yes or no is subset selectio
 Check: tests/gate/test_asking.py::test_a_verdict_is_randomised_response
 """
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ from privcfs.gate.mechanisms.rank_profile import MatchedProfile, SubsetSelection
 from privcfs.private.utilities.utility import Scores
 from privcfs.public.candidates.candidates import Candidates, Caps
 from privcfs.public.context import PublicContext
+from privcfs.public.epsilon import NANO
 from privcfs.public.grid import Grid
 from privcfs.public.interventions import Intervention
 
@@ -42,13 +44,44 @@ def without(mechanism: Mechanism, candidates: Candidates, avoiding: Sequence[Int
     """The same mechanism with a base of 0 for candidates that share an element with earlier, public answers."""
     if not avoiding:
         return mechanism
-    if not isinstance(mechanism, Weighed):
-        raise InputError(f"avoiding needs a mechanism with a base measure; {mechanism.name} has none.")
     taken = {element for one in avoiding for element in _elements(one)}
+    return _only(mechanism, candidates, lambda one: not _elements(one) & taken, "avoiding")
+
+
+def within(mechanism: Mechanism, candidates: Candidates, beyond: Intervention | None) -> Mechanism:
+    """The same mechanism with a base of 0 for candidates that do not contain an earlier, public answer."""
+    if beyond is None:
+        return mechanism
+    start = _elements(beyond)
+    return _only(mechanism, candidates, lambda one: not one.size or start <= _elements(one), "beyond")
+
+
+def _only(
+    mechanism: Mechanism, candidates: Candidates, allowed: Callable[[Intervention], bool], argument: str
+) -> Mechanism:
+    if not isinstance(mechanism, Weighed):
+        raise InputError(f"{argument} needs a mechanism with a base measure; {mechanism.name} has none.")
     lengths = lengths_of(mechanism.base, len(candidates)).tolist()
-    base = [0 if _elements(one) & taken else length for one, length in zip(candidates, lengths, strict=True)]
+    base = [length if allowed(one) else 0 for one, length in zip(candidates, lengths, strict=True)]
     base[0] = max(base[0], int(not any(base)))
     return mechanism.under(tuple(base))
+
+
+def part_of(price: Fraction, number: int) -> Fraction:
+    """An equal part as a decimal: exact where it is one, otherwise rounded down to thousandths, or to billionths."""
+    part = price / number
+    step = NANO if not NANO % part.denominator or part < Fraction(1, 1000) else 1000
+    return Fraction(int(part * step), step)
+
+
+def longest_addition(candidates: Candidates, context: PublicContext) -> int:
+    """Upper bound on the letters that a candidate adds to the certificate of the empty set; public."""
+    nodes = {node for pair in candidates.deletions + candidates.additions for node in pair}
+    number = max((len(str(one)) for one in (*nodes, *candidates.features)), default=0)
+    name = max((len(json.dumps(context.label(node))) for node in nodes), default=0)
+    pair = len("[,],") + 2 * number + 2 * (len('"":,') + number + name)
+    pairs, masks = (max(map(len, sets)) for sets in (candidates.pair_sets, candidates.feature_sets))
+    return pairs * pair + masks * (number + len(","))
 
 
 def alone(intervention: Intervention, target: int, context: PublicContext) -> Candidates:

@@ -22,13 +22,26 @@ from functools import lru_cache
 from math import inf
 from threading import RLock
 from time import monotonic, sleep
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 
 from privcfs.errors import BackboneError, BadEpsilon, InputError, PrivcfsError, SettingsError, SimulatedSnapshot
 from privcfs.gate.accounting import Balance, Limit
-from privcfs.gate.asking import CLOSE_CALL, CLOSENESS, MOST_SUGGESTIONS, YES_OR_NO, Asked, alone, known, says, without
+from privcfs.gate.asking import (
+    CLOSE_CALL,
+    CLOSENESS,
+    MOST_SUGGESTIONS,
+    YES_OR_NO,
+    Asked,
+    alone,
+    known,
+    longest_addition,
+    part_of,
+    says,
+    within,
+    without,
+)
 from privcfs.gate.contracts import FixedPrice
 from privcfs.gate.guidance import row_zero
 from privcfs.gate.ledger import open_ledger
@@ -37,6 +50,7 @@ from privcfs.gate.mechanisms.mechanism import Mechanism, Weighed
 from privcfs.gate.mechanisms.rank_profile import SubsetSelection
 from privcfs.gate.method import GUIDED, Method, checked_seconds, going_beyond
 from privcfs.gate.randomness import SystemRandomness
+from privcfs.gate.storing import Storing
 from privcfs.private.deadline import Deadline
 from privcfs.private.graph import PrivateGraph
 from privcfs.private.outcomes import evaluate
@@ -45,13 +59,14 @@ from privcfs.private.utilities.utility import Scores
 from privcfs.public.assumptions import Assumption
 from privcfs.public.candidates.candidates import Candidates, Caps
 from privcfs.public.context import PublicContext, Readable
-from privcfs.public.epsilon import NANO, Price, parse_epsilon, show
+from privcfs.public.epsilon import Price, parse_epsilon, show
 from privcfs.public.head import Head
 from privcfs.public.interventions import Intervention
 from privcfs.public.release import Guarantee, Release, adjacency_of
 from privcfs.public.verdict import Selection, Verdict
 
 OWNER = "owner"
+LEAST_PRICE = "0.01"
 DEAREST = SubsetSelection(Fraction(1, 2))  # of all that a guide may prepare
 MOST_LEVELS = 20_000
 SHORT = 2000  # candidates of a list whose mechanism is kept
@@ -65,12 +80,28 @@ os.register_at_fork(before=ANSWERING.acquire, after_in_parent=ANSWERING.release,
 
 
 @final
+class Ready(NamedTuple):
+    """A question that can be paid: what it costs, at which length its answer is stored, and how that is drawn."""
+
+    request: Request
+    draw: Callable[[float], str]
+
+
+@final
+class Question(NamedTuple):
+    """A question as it was asked, at the most that it may cost, and how it is prepared from public data."""
+
+    request: Request
+    prepare: Callable[[], Ready]
+
+
+@final
 class Vault:
     """Holds a private graph and lets out paid releases, one at a time."""
 
     __slots__ = (
         *("_adjacency", "_answer_seconds", "_context", "_contract", "_digest", "_failures", "_graph", "_ledger"),
-        *("_method", "_randomness", "_readable"),
+        *("_least_price", "_method", "_randomness", "_readable", "_storing"),
     )
 
     def __init__(
@@ -84,12 +115,14 @@ class Vault:
         simulation: bool = False,
         answer_seconds: float | None = None,
         secrets: Secrets | None = None,
+        least_price: Price = LEAST_PRICE,
     ) -> None:
         """`ledger` is a URL, with `limit` where it may have to be made, or an open ledger, which has its own.
 
         What is in `secrets` decides in the place of the context's model or features, which then only guide; the promise
         covers it too. With `answer_seconds` every new answer takes that long, one after another in a process; an
-        evaluation that needs more counts as failed.
+        evaluation that needs more counts as failed. A question below `least_price` is refused: whatever an answer tells
+        besides its draw, such as its time, is not to be had for nothing.
         """
         _refuse_mismatch(graph, context, simulation)
         _refuse_confusion(context, secrets)
@@ -106,6 +139,8 @@ class Vault:
         cap = limit if isinstance(limit, Limit) or limit is None else Limit.of(limit)
         self._ledger = ledger if isinstance(ledger, Ledger) else open_ledger(ledger, cap)
         self._contract = self._ledger.limit.contract  # a ledger keeps its contract
+        self._least_price = parse_epsilon(least_price)
+        self._storing = Storing(self._ledger)
         graph.bind(self._ledger.graph_id)
         self._randomness = SystemRandomness()
         self._failures: deque[str] = deque(maxlen=MOST_FAILURES)
@@ -124,12 +159,12 @@ class Vault:
         """One private counterfactual: checked, proposed, charged, evaluated, scored, drawn, in this order.
 
         The same analyst and request id return the same release and pay once, also after a crash. Nothing is drawn that
-        shares an element with the interventions in `avoiding`. With an earlier answer as `beyond`, every candidate but
-        the empty set contains it: a selection in stages, each a release of its own. `cap` is what the analyst may spend
-        in all, where that is less than the ledger's own limit.
+        shares an element with the interventions in `avoiding`. With an earlier answer as `beyond`, what is drawn
+        contains it, or is the empty set: a selection in stages, each a release of its own. `cap` is what the analyst
+        may spend in all, where that is less than the ledger's own limit.
         """
-        plan = self._planned(target, epsilon, analyst, request_id, avoiding, beyond, cap)
-        return Release.from_json(self._answers([plan])[0])
+        question = self._question(target, epsilon, analyst, request_id, avoiding, beyond, cap)
+        return Release.from_json(self._answers([question])[0])
 
     def release_all(
         self,
@@ -139,14 +174,14 @@ class Vault:
         cap: Fraction | None = None,
     ) -> list[Release]:
         """Several releases (target, epsilon, request id), paid together or, where one does not fit, not at all."""
-        plans = [self._planned(target, price, analyst, name, cap=cap) for target, price, name in questions]
-        if len({request.request_id for request, _ in plans}) < len(plans):
+        asked = [self._question(target, price, analyst, name, cap=cap) for target, price, name in questions]
+        if len({one.request.request_id for one in asked}) < len(asked):
             raise InputError("request ids must differ within a batch.")
-        return [Release.from_json(text) for text in self._answers(plans)]
+        return [Release.from_json(text) for text in self._answers(asked)]
 
     def try_out(self, target: int | str, epsilon: Price) -> Intervention:
         """What a release might look like: drawn as one would be, but on the public snapshot; costs nothing."""
-        node, price = self._context.node(target), parse_epsilon(epsilon)
+        node, price = self._context.node(target), self._price(epsilon)
         candidates, mechanism = _laid_out(self._method, self._context, node, price)
         snapshot = PrivateGraph.from_snapshot(self._context.snapshot)
         context, utility = self._context, self._method.utility
@@ -161,17 +196,25 @@ class Vault:
 
     def cost(self, epsilon: Price) -> Fraction:
         """What a release at this price counts at most, in the unit of the ledger's contract; public."""
-        return self._contract.cost(dearest(self._method), parse_epsilon(epsilon))
+        return self._contract.cost(dearest(self._method), self._price(epsilon))
 
     def suggest(
         self, target: int | str, epsilon: Price, number: int, *, analyst: str = OWNER, request_id: str | None = None
     ) -> list[Release]:
-        """Several releases that share no element, for one price in all: each pays its equal part."""
-        price, name = parse_epsilon(epsilon), request_id or secrets.token_hex(16)
+        """Several releases that share no element, for at most one price in all.
+
+        Each pays an equal part, rounded down to a decimal where the price cannot be divided: what is left over is not
+        spent.
+        """
+        price, name = self._price(epsilon), request_id or secrets.token_hex(16)
         if isinstance(number, bool) or not isinstance(number, int) or not 0 < number <= MOST_SUGGESTIONS:
             raise InputError(f"number is {number!r}; ask for 1 to {MOST_SUGGESTIONS} suggestions.")
-        if NANO % (price / number).denominator:
-            raise BadEpsilon(f"epsilon {show(price)} cannot be divided by {number} exactly; choose another price.")
+        each = part_of(price, number)
+        if each < self._least_price:
+            raise BadEpsilon(
+                f"epsilon {show(price)} leaves {show(each)} for each of {number} suggestions; the least price of an "
+                f"answer here is {show(self._least_price)}."
+            )
         if number > 1 and isinstance(self._contract, FixedPrice):
             raise InputError("suggestions cannot be had under a fixed price, which is for one answer at a time.")
         if number > 1 and self._method.guide is None and not isinstance(self._method.mechanism, Weighed):
@@ -182,9 +225,7 @@ class Vault:
         for part in range(number):
             avoiding = [one.intervention for one in found if one.intervention.size]
             try:
-                one = self.release(
-                    target, price / number, analyst=analyst, request_id=f"{name}/{part + 1}", avoiding=avoiding
-                )
+                one = self.release(target, each, analyst=analyst, request_id=f"{name}/{part + 1}", avoiding=avoiding)
             except PrivcfsError as error:
                 paid = f" {part} of {number} suggestions are paid and kept under request id {name}." if part else ""
                 raise type(error)(f"{error}{paid}") from None
@@ -201,36 +242,41 @@ class Vault:
         request_id: str | None = None,
     ) -> Verdict:
         """Whether an intervention really flips the decision: a paid answer, and a noisy one (randomised response)."""
-        node, price = self._context.node(target), parse_epsilon(epsilon)
+        node, price = self._context.node(target), self._price(epsilon)
         candidates = alone(intervention, node, self._context)
         asked = Asked("randomised response", f"does it flip: {intervention}")
         request = self._request(node, price, asked, YES_OR_NO, analyst, request_id)
+        guarantee = Guarantee(price, Fraction(1), self._adjacency)
+        yes, no = (
+            Verdict(node, intervention, flips, guarantee, request.request_id).to_json() for flips in (True, False)
+        )
 
         def draw(started: float) -> str:
             truth = self._evaluated(node, says(False), started, lambda limit: self._flips(candidates, limit))
-            flips = YES_OR_NO.draw(truth, price, self._randomness) == 0
-            guarantee = Guarantee(price, Fraction(1), self._adjacency)
-            return Verdict(node, intervention, flips, guarantee, request.request_id).to_json()
+            return yes if YES_OR_NO.draw(truth, price, self._randomness) == 0 else no
 
-        return Verdict.from_json(self._answers([(request, draw)])[0])
+        ready = Ready(replace(request, room=max(len(yes), len(no))), draw)
+        return Verdict.from_json(self._answers([Question(request, lambda: ready)])[0])
 
     def select(
         self, targets: Sequence[int | str], epsilon: Price, *, analyst: str = OWNER, request_id: str | None = None
     ) -> Selection:
         """One node of a public list, close calls being likelier: a paid choice of whom to explain."""
-        nodes, price = [self._context.node(target) for target in targets], parse_epsilon(epsilon)
+        nodes, price = [self._context.node(target) for target in targets], self._price(epsilon)
         if len(set(nodes)) < max(len(nodes), 1):
             raise InputError("targets must be a list of different nodes, at least one.")
         asked = Asked("close call by matched profile", f"one of {nodes}")
         request = self._request(nodes[0], price, asked, CLOSE_CALL, analyst, request_id)
+        guarantee = Guarantee(price, Fraction(1), self._adjacency)
+        answers = [Selection(node, guarantee, request.request_id).to_json() for node in nodes]
 
         def draw(started: float) -> str:
             far = Scores(np.zeros(len(nodes), np.int64), CLOSENESS)
             scores = self._evaluated(nodes[0], far, started, lambda limit: self._closeness(nodes, limit))
-            chosen = nodes[CLOSE_CALL.draw(scores, price, self._randomness)]
-            return Selection(chosen, Guarantee(price, Fraction(1), self._adjacency), request.request_id).to_json()
+            return answers[CLOSE_CALL.draw(scores, price, self._randomness)]
 
-        return Selection.from_json(self._answers([(request, draw)])[0])
+        ready = Ready(replace(request, room=max(map(len, answers))), draw)
+        return Selection.from_json(self._answers([Question(request, lambda: ready)])[0])
 
     def propose(self, target: int | str) -> Candidates:
         """The public list that a release for this target would be drawn from; costs nothing."""
@@ -269,7 +315,16 @@ class Vault:
         """Evaluations of this process that failed. For the owner's eyes: whether one fails can depend on edges."""
         return tuple(self._failures)
 
-    def _planned(
+    def _price(self, epsilon: Price) -> Fraction:
+        """The price of a question, if it is not below the least."""
+        price = parse_epsilon(epsilon)
+        if price < self._least_price:
+            raise BadEpsilon(
+                f"epsilon is {show(price)}; the least price of an answer here is {show(self._least_price)}."
+            )
+        return price
+
+    def _question(
         self,
         target: int | str,
         epsilon: Price,
@@ -278,24 +333,32 @@ class Vault:
         avoiding: Sequence[Intervention] = (),
         beyond: Intervention | None = None,
         cap: Fraction | None = None,
-    ) -> tuple[Request, Callable[[float], str]]:
-        """The question, and how it will be answered once it is paid; everything public is checked here."""
-        node, price = self._context.node(target), parse_epsilon(epsilon)
+    ) -> Question:
+        """The question at the most that it may cost, and how it is prepared; everything public is checked here."""
+        node, price = self._context.node(target), self._price(epsilon)
         method = self._method if beyond is None else going_beyond(known(beyond, self._context), self._method)
-        candidates, prepared = _laid_out(method, self._context, node, price)
-        mechanism = without(prepared, candidates, avoiding)
-        fallback = method.utility.failed(candidates)
-        question = f"avoiding {[str(one) for one in avoiding]}" if avoiding else ""
+        if beyond is not None:
+            refuse_many_levels(method, InputError)
+        named = f"avoiding {[str(one) for one in avoiding]}" if avoiding else ""
         digest = self._digest if beyond is None else public_digest(self._context, method)
-        asked = Asked(method.draws_by, question, digest)
-        request = replace(self._request(node, price, asked, mechanism, analyst, request_id), cap=cap)
+        asked = Asked(method.draws_by, named, digest)
+        request = replace(self._request(node, price, asked, dearest(method), analyst, request_id), cap=cap)
 
-        def draw(started: float) -> str:
-            scores = self._evaluated(node, fallback, started, lambda limit: self._scores(candidates, limit))
-            drawn = mechanism.draw(scores, price, self._randomness)
-            return self._certify(request, candidates, drawn).to_json()
+        def prepare() -> Ready:
+            candidates, prepared = _laid_out(method, self._context, node, price)
+            mechanism = within(without(prepared, candidates, avoiding), candidates, beyond)
+            blank = len(self._certify(request, candidates, 0).to_json())
+            room = blank + longest_addition(candidates, self._context)
+            fallback = method.utility.failed(candidates)
 
-        return request, draw
+            def draw(started: float) -> str:
+                scores = self._evaluated(node, fallback, started, lambda limit: self._scores(candidates, limit))
+                drawn = mechanism.draw(scores, price, self._randomness)
+                return self._certify(request, candidates, drawn).to_json()
+
+            return Ready(replace(request, cost=self._contract.cost(mechanism, price), room=room), draw)
+
+        return Question(request, prepare)
 
     def _request(
         self, node: int, price: Fraction, asked: Asked, mechanism: Mechanism, analyst: str, request_id: str | None
@@ -313,20 +376,30 @@ class Vault:
             question=asked.question,
         )
 
-    def _answers(self, plans: Sequence[tuple[Request, Callable[[float], str]]]) -> list[str]:
-        """What the ledger holds for some requests: charged first, all or none, then drawn, stored, and read back."""
-        with nullcontext() if self._answer_seconds is None else ANSWERING:
-            started = monotonic()
-            stored = self._ledger.charge_all([request for request, _ in plans])
-            drawn: list[tuple[Request, str]] = []
-            for (request, draw), known in zip(plans, stored, strict=True):
-                if known is None:
-                    drawn.append((request, draw(started)))
-                    if self._answer_seconds is not None:
-                        sleep(max(started + self._answer_seconds - monotonic(), 0))
-                    started = monotonic()
-            kept = iter(self._ledger.finish_all(drawn) if drawn else ())
-            return [next(kept) if known is None else known for known in stored]
+    def _answers(self, questions: Sequence[Question]) -> list[str]:
+        """What the ledger holds for some questions: looked up, prepared, charged all or none, drawn, stored, read back.
+
+        Looking up refuses what does not fit before anything is prepared, and finds what is finished already.
+        """
+        known = self._ledger.look_up([one.request for one in questions])
+        ready = [one.prepare() for one, text in zip(questions, known, strict=True) if text is None]
+        fresh = iter(self._paid_answers(ready) if ready else ())
+        return [next(fresh) if text is None else text for text in known]
+
+    def _paid_answers(self, ready: Sequence[Ready]) -> list[str]:
+        """Nobody else answers these requests meanwhile, and what is drawn is kept until it is stored."""
+        requests = [one.request for one in ready]
+        with self._storing.alone(requests) as answers:
+            with nullcontext() if self._answer_seconds is None else ANSWERING:
+                started = monotonic()
+                answers.found(self._ledger.charge_all(requests))
+                for one in ready:
+                    if answers.lacks(one.request):
+                        answers.add(one.request, one.draw(started))
+                        if self._answer_seconds is not None:
+                            sleep(max(started + self._answer_seconds - monotonic(), 0))
+                        started = monotonic()
+            return answers.stored()
 
     def _evaluated(
         self, target: int, fallback: Scores, started: float, evaluated: Callable[[Deadline], Scores]
@@ -374,6 +447,16 @@ class Vault:
             assumptions=tuple(sorted(item.name for item in self._context.assumptions)),
             analyst=request.analyst,
             request_id=request.request_id,
+        )
+
+
+def refuse_many_levels(method: Method, fault: type[PrivcfsError]) -> None:
+    """A utility with too many levels would take longer to draw from than anyone waits."""
+    highest = method.utility.grid(method.candidates.caps).levels[-1]
+    if highest > MOST_LEVELS:
+        raise fault(
+            f"scores would have {highest} levels, of at most {MOST_LEVELS}; choose simpler utility weights or "
+            "smaller answers."
         )
 
 
@@ -446,9 +529,7 @@ def _rehearse(context: PublicContext, method: Method, readable: Readable) -> Non
             "backbone has a layer with cached=True, which answers for the graph that it saw first, maybe a private "
             "one; build it with cached=False and load the weights."
         )
-    highest = method.utility.grid(method.candidates.caps).levels[-1]
-    if highest > MOST_LEVELS:
-        raise SettingsError(f"utility weights need {highest} steps; choose simpler fractions (at most {MOST_LEVELS}).")
+    refuse_many_levels(method, SettingsError)
     snapshot = PrivateGraph.from_snapshot(context.snapshot)
     try:
         proposed = method.candidates.propose(context, 0)

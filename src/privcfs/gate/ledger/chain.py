@@ -18,7 +18,7 @@ from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from threading import Lock, RLock
@@ -36,8 +36,9 @@ from privcfs.errors import (
 )
 from privcfs.gate.accounting import Balance, Limit
 from privcfs.gate.contracts import contract_from
+from privcfs.gate.ledger.claims import Claims, Keys, keys_of
 from privcfs.gate.ledger.heads import HeadFile
-from privcfs.gate.ledger.ledger import ENTRIES, Ledger, Request
+from privcfs.gate.ledger.ledger import Ledger, Request
 from privcfs.public.epsilon import NANO, show
 from privcfs.public.head import Head
 
@@ -56,7 +57,10 @@ CREATE INDEX by_analyst ON entries (analyst, position);
 """
 MOST_STEPS = 64  # that share a transaction
 UNKNOWN = "{what now}"  # in an error's words: what whoever waits should do
-LOCK = RLock()  # of whoever writes; a fork waits for it
+# A fork waits for both locks. Handlers run in reverse order of registration: a writer takes LOCK, then SEEING.
+SEEING = Lock()  # of whoever remembers a row
+os.register_at_fork(before=SEEING.acquire, after_in_parent=SEEING.release, after_in_child=SEEING.release)
+LOCK = RLock()  # of whoever writes
 os.register_at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release)
 INDEXED = "r.kind IN ('HELD', 'RELEASED')"  # in the very words of the index, or SQLite does not use it
 MIGRATIONS = {2: "CREATE INDEX limits ON entries (position) WHERE kind IN ('OPENED', 'LIMITED')"}
@@ -103,6 +107,16 @@ class _Step:
             self.error = error
 
 
+class _Held(NamedTuple):
+    """Some keys that this process holds."""
+
+    claims: Claims
+    keys: Keys
+
+    def give_back(self) -> None:
+        self.claims.give_back(self.keys)
+
+
 class ChainedLedger(Ledger):
     """Opens the account of one graph, or makes it where there is none and a limit is given."""
 
@@ -111,7 +125,6 @@ class ChainedLedger(Ledger):
     def _open(self, limit: Limit | None, graph_id: str | None, known: Head | None, head_file: HeadFile | None) -> None:
         self._waiting: deque[_Step] = deque()
         self._seen: Head | None = None  # the newest row that this process knows of
-        self._seeing = Lock()
         self._head_file = head_file
         self._head_is_kept = False  # from the first head that was read or written on
         with self._making() as connection:
@@ -180,7 +193,7 @@ class ChainedLedger(Ledger):
 
     def _see(self, newest: Head) -> None:
         """Remembers a row. Threads may come here in any order, so an older row never replaces a newer one."""
-        with self._seeing:
+        with SEEING:
             if self._seen is None or newest.position > self._seen.position:
                 self._seen = newest
 
@@ -193,6 +206,20 @@ class ChainedLedger(Ledger):
     def limit(self) -> Limit:
         with self._looking() as connection:
             return _state(connection).limit
+
+    def look_up(self, requests: Sequence[Request]) -> list[str | None]:
+        with self._looking() as connection:
+            return _looked_up(connection, requests)
+
+    def alone(self, requests: Sequence[Request]) -> "_Held":
+        keys = keys_of((request.analyst, request.request_id) for request in requests)
+        claims = self._claims()
+        claims.take(keys, self._patience)
+        return _Held(claims, keys)
+
+    @abstractmethod
+    def _claims(self) -> Claims:
+        """The claims of this process on this ledger."""
 
     def charge_all(self, requests: Sequence[Request]) -> list[str | None]:
         def work(connection: Connection) -> list[str | None]:
@@ -286,7 +313,7 @@ class ChainedLedger(Ledger):
 
     def released(self, analyst: str, request_id: str) -> str | None:
         with self._looking() as connection:
-            return _state(connection, analyst, request_id).released
+            return _unpadded(_state(connection, analyst, request_id).released)
 
     def adjacencies(self) -> set[str]:
         with self._looking() as connection:
@@ -378,41 +405,70 @@ def _newest(connection: Connection) -> Head:
     return Head(str(json.loads(opening)["graph_id"]), position, digest)
 
 
+def _looked_up(connection: Connection, requests: Sequence[Request]) -> list[str | None]:
+    """As if all of them were charged, one after another."""
+    found: list[str | None] = []
+    more: dict[str, Fraction] = {}
+    now = {analyst: _state(connection, analyst) for analyst in {request.analyst for request in requests}}
+    query = f"SELECT kind, body FROM entries r WHERE {INDEXED} AND analyst = :analyst AND request_id = :request_id"
+    for request in requests:
+        rows = connection.run(query, analyst=request.analyst, request_id=request.request_id)
+        bodies = dict(iter(rows))
+        if HELD in bodies:
+            _refuse_conflict(request, bodies[HELD])
+        else:
+            mine = more.get(request.analyst, Fraction(0))
+            _check(connection, request, now[request.analyst], (sum(more.values(), Fraction(0)), mine))
+            more[request.analyst] = mine + request.price
+        found.append(_unpadded(bodies.get(RELEASED)))
+    return found
+
+
 def _charge(connection: Connection, request: Request) -> str | None:
     now = _state(connection, request.analyst, request.request_id)
     if now.held is None:
         _pay(connection, request, now)
-    elif json.loads(now.held)["terms"] != _terms(request):
-        raise RequestConflict(
-            f"request id {request.request_id!r} was used before with other parameters; choose a new id."
-        )
-    elif now.released is None and request.price * NANO > now.paid:
+        return None
+    _refuse_conflict(request, now.held)
+    if now.released is None and request.price * NANO > now.paid:
         raise RequestConflict(
             f"request id {request.request_id!r} was paid when it cost less; choose a new id, the old is spent."
         )
-    return now.released
+    return _unpadded(now.released)
+
+
+def _refuse_conflict(request: Request, held: str) -> None:
+    if json.loads(held)["terms"] != request.terms:
+        raise RequestConflict(
+            f"request id {request.request_id!r} was used before with other parameters; choose a new id."
+        )
+
+
+def _check(connection: Connection, request: Request, now: "_State", more: tuple[Fraction, Fraction]) -> None:
+    """Refuses what passes a limit, with `more` spent beyond the rows: in all, and by the analyst."""
+    limit = request.within(now.limit)
+    limit.check(request.price, Fraction(now.total, NANO) + more[0], Fraction(now.analyst_total, NANO) + more[1])
+    if request.delta:
+        limit.check_delta(request.delta, _deltas(connection))
 
 
 def _pay(connection: Connection, request: Request, now: "_State") -> None:
-    limit = now.limit
-    if request.analyst == ENTRIES:
-        limit = replace(limit, per_analyst=None)
-    elif request.cap is not None:
-        limit = replace(limit, per_analyst=min(request.cap, limit.per_analyst or limit.total, limit.total))
-    limit.check(request.price, Fraction(now.total, NANO), Fraction(now.analyst_total, NANO))
-    if request.delta:
-        limit.check_delta(request.delta, _deltas(connection))
+    _check(connection, request, now, (Fraction(0), Fraction(0)))
     day = datetime.now(UTC).date().isoformat()
-    counted = {"day": day, "unit": limit.contract.unit, "delta": show(request.delta)}
-    body = _canonical({"terms": _terms(request), **counted})
+    counted = {"day": day, "unit": now.limit.contract.unit, "delta": show(request.delta)}
+    body = _canonical({"terms": request.terms, **counted})
     _append(connection, now, HELD, request.analyst, request.request_id, int(request.price * NANO), body)
 
 
 def _finish(connection: Connection, request: Request, release: str) -> str:
     now = _state(connection, request.analyst, request.request_id)
     if now.released is None:
-        _append(connection, now, RELEASED, request.analyst, request.request_id, 0, release)
-    return now.released or release
+        _append(connection, now, RELEASED, request.analyst, request.request_id, 0, release.ljust(request.room))
+    return _unpadded(now.released) or release
+
+
+def _unpadded(stored: str | None) -> str | None:
+    return None if stored is None else stored.rstrip(" ")
 
 
 class _State(NamedTuple):
@@ -480,19 +536,6 @@ def _limit_fields(limit: Limit) -> dict[str, Any]:
 def _show(limit: Limit) -> str:
     each = "" if limit.per_analyst is None else f", {show(limit.per_analyst)} per analyst"
     return f"{limit.contract.unit} {show(limit.total)} in all{each}"
-
-
-def _terms(request: Request) -> dict[str, str | int]:
-    asked: dict[str, str | int] = {"question": request.question} if request.question else {}
-    if request.delta:
-        asked["delta"] = show(request.delta)
-    return asked | {
-        "target": request.target,
-        "epsilon": show(request.epsilon),
-        "context_digest": request.context_digest,
-        "mechanism": request.mechanism,
-        "adjacency": request.adjacency,
-    }
 
 
 def _replay(connection: Connection) -> None:

@@ -4,18 +4,20 @@ Zone: gate
 Claim: nothing private is read before its price is durable; a charge is never refunded; one request id pays once and
     has one answer; no row before a head that is kept elsewhere can change unnoticed.
 Why: `charge` returns only after the row is on disk; rows are appended and never updated; each row's digest covers the
-    one before it.
+    one before it. An answer is padded to a length that the request names, so that neither the size of a ledger nor
+    whether an answer fits on a disk depends on what was drawn.
 Check: tests/contracts/test_ledgers.py::test_processes_that_race_and_die_never_pass_the_limit
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, final
+from typing import Any, Protocol, final
 
 from privcfs.gate.accounting import Balance, Limit
 from privcfs.gate.ledger.heads import HeadFile
+from privcfs.public.epsilon import show
 from privcfs.public.head import Head
 
 ENTRIES = ""  # in an analyst's place, which cannot be empty: the owner's own disclosures, against the total alone
@@ -37,15 +39,52 @@ class Request:
     delta: Fraction = Fraction(0)  # of disclosures made elsewhere; a release has none
     question: str = ""  # what else was asked for, where it is not an intervention
     cap: Fraction | None = None  # the most that this analyst may spend, where it is less than anyone's
+    room: int = 0  # the public length at which the answer is stored, at least that of the longest possible answer
 
     @property
     def price(self) -> Fraction:
         """What counts against the limit."""
         return self.epsilon if self.cost is None else self.cost
 
+    @property
+    def terms(self) -> dict[str, str | int]:
+        """What was asked: an id that is used again must have the same terms."""
+        asked: dict[str, str | int] = {"question": self.question} if self.question else {}
+        if self.delta:
+            asked["delta"] = show(self.delta)
+        return asked | {
+            "target": self.target,
+            "epsilon": show(self.epsilon),
+            "context_digest": self.context_digest,
+            "mechanism": self.mechanism,
+            "adjacency": self.adjacency,
+        }
+
+    def within(self, limit: Limit) -> Limit:
+        """The limits that hold for this request; the owner's own entries count against the total alone."""
+        return replace(limit, per_analyst=None) if self.analyst == ENTRIES else limit.capped(self.cap)
+
+
+class Claim(Protocol):
+    """The right to answer some requests; whoever has it gives it back when the answers are stored."""
+
+    def give_back(self) -> None:
+        """Lets others ask."""
+
 
 class Ledger(ABC):
     """One writer at a time, any number of processes."""
+
+    @abstractmethod
+    def look_up(self, requests: Sequence[Request]) -> list[str | None]:
+        """What is stored for each request, None where nothing is yet; refuses what `charge_all` would refuse.
+
+        Changes nothing. A request's cost may be an upper bound here.
+        """
+
+    @abstractmethod
+    def alone(self, requests: Sequence[Request]) -> "Claim":
+        """Waits until nobody else, in any process, is answering one of these requests, and keeps others away."""
 
     @property
     @abstractmethod
@@ -66,7 +105,10 @@ class Ledger(ABC):
 
     @abstractmethod
     def finish_all(self, answers: Sequence[tuple[Request, str]]) -> list[str]:
-        """Stores the releases of several paid requests in one step; returns the ones that count."""
+        """Stores the releases of several paid requests in one step; returns the ones that count.
+
+        Each is stored at its public length. What is returned, here and by `charge_all`, is without the padding.
+        """
 
     @abstractmethod
     def balance(self, analyst: str | None = None) -> Balance:

@@ -10,8 +10,9 @@ Check: tests/contracts/test_ledgers.py::test_processes_that_race_and_die_never_p
 import os
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
+from threading import Lock
 from typing import Any, NamedTuple, NoReturn, final
 
 import sqlalchemy
@@ -28,6 +29,7 @@ from privcfs.errors import (
 )
 from privcfs.gate.accounting import Limit
 from privcfs.gate.ledger.chain import TABLE, VERSION, ChainedLedger, Connection
+from privcfs.gate.ledger.claims import Claims, Keys
 from privcfs.gate.ledger.heads import HeadFile
 from privcfs.public.head import Head
 
@@ -39,13 +41,17 @@ CREATE TABLE ledger_version (version INTEGER NOT NULL);
 """
 MAKING = 0x50434653  # the lock of whoever makes or migrates the tables
 BUSY = {"40001", "40P01", "55P03", "57014"}  # serialization, deadlock, lock and statement time-outs
+UNREACHED = "ledger cannot be reached; ask again with the same request id: it pays once."
 READ_ONLY = {"25006", "42501"}
+ABANDONED: "list[SessionClaims]" = []
 OPEN: "weakref.WeakSet[PostgresLedger]" = weakref.WeakSet()
 
 
 def _leave_connections_to_the_parent() -> None:
     for ledger in OPEN:
         ledger.engine.dispose(close=False)
+        ABANDONED.append(ledger.sessions)  # kept, because closing it would speak on the parent's connection
+        ledger.sessions = SessionClaims(ledger.engine)
 
 
 os.register_at_fork(after_in_child=_leave_connections_to_the_parent)
@@ -63,6 +69,50 @@ class _Postgres(NamedTuple):
 @lru_cache(maxsize=64)
 def _statement(query: str) -> sqlalchemy.TextClause:
     return sqlalchemy.text(query)
+
+
+@final
+class SessionClaims(Claims):
+    """Advisory locks of one session of the server, which drops them when the session ends."""
+
+    def __init__(self, engine: sqlalchemy.Engine) -> None:
+        super().__init__()
+        self._engine, self._turn = engine.execution_options(isolation_level="AUTOCOMMIT"), Lock()
+        self._session: sqlalchemy.Connection | None = None
+
+    def _lock(self, keys: Keys) -> bool:
+        found = self._ask("SELECT pg_try_advisory_lock(key) FROM unnest(:keys) AS key", keys)
+        if all(found):
+            return True
+        self._unlock(frozenset(key for key, taken in zip(sorted(keys), found, strict=True) if taken))
+        return False
+
+    def _unlock(self, keys: Keys) -> None:
+        """A session that was lost has no locks left to give back."""
+        with suppress(LedgerError):
+            self._ask("SELECT pg_advisory_unlock(key) FROM unnest(:keys) AS key", keys)
+
+    def _ask(self, query: str, keys: Keys) -> list[bool]:
+        """One list of answers, in the order of the keys; a session that was lost meanwhile is opened anew, once."""
+        with self._turn:
+            for _ in range(2):
+                try:
+                    self._session = self._session or self._engine.connect()
+                    return [bool(row[0]) for row in self._session.execute(_statement(query), {"keys": sorted(keys)})]
+                except SQLAlchemyError:
+                    self._leave()
+        raise LedgerError(UNREACHED)
+
+    def _leave(self) -> None:
+        """Ends the session, and with it all its locks."""
+        session, self._session = self._session, None
+        if session is not None:
+            session.invalidate()
+            session.close()
+
+    def __del__(self) -> None:
+        with suppress(Exception):
+            self._leave()
 
 
 @final
@@ -96,6 +146,7 @@ class PostgresLedger(ChainedLedger):
             )
         except (ArgumentError, ValueError):
             raise SettingsError("ledger is not a PostgreSQL address; write postgresql://user@host/database.") from None
+        self.sessions = SessionClaims(self.engine)
         OPEN.add(self)
         weakref.finalize(self, self.engine.dispose)
         self._refuse_forgetful()
@@ -108,6 +159,9 @@ class PostgresLedger(ChainedLedger):
                 "ledger does not exist in this database; restore it, or give a limit to make a new one."
             )
         self._open(limit, graph_id, known, head_file)
+
+    def _claims(self) -> Claims:
+        return self.sessions
 
     def _refuse_forgetful(self) -> None:
         """A server that does not sync could lose what was paid."""
@@ -167,5 +221,5 @@ class PostgresLedger(ChainedLedger):
         if isinstance(error, DBAPIError) and (
             error.connection_invalidated or state is None or state[:2] in ("08", "53", "57", "58")
         ):
-            raise LedgerError("ledger cannot be reached; ask again with the same request id: it pays once.") from None
+            raise LedgerError(UNREACHED) from None
         raise LedgerCorrupt(f"ledger is damaged ({type(error).__name__}); restore the newest copy.") from None

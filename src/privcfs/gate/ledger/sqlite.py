@@ -11,8 +11,8 @@ Check: tests/contracts/test_ledgers.py::test_processes_that_race_and_die_never_p
 import os
 import sqlite3
 import weakref
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, NamedTuple, NoReturn, final
@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, NoReturn, final
 from privcfs.errors import (
     LedgerCorrupt,
     LedgerError,
+    LedgerFull,
     LedgerLocked,
     LedgerMissing,
     LedgerReadOnly,
@@ -28,7 +29,10 @@ from privcfs.errors import (
 )
 from privcfs.gate.accounting import Limit
 from privcfs.gate.ledger.chain import LOCK, TABLE, VERSION, ChainedLedger, Connection
-from privcfs.gate.ledger.heads import HeadFile
+from privcfs.gate.ledger.claims import Claims, file_claims
+from privcfs.gate.ledger.heads import HeadFile, refuse_others
+from privcfs.gate.ledger.ledger import Request
+from privcfs.gate.ledger.reserve import Reserve
 from privcfs.public.head import Head
 
 APPLICATION = 0x50434653  # "PCFS"
@@ -83,7 +87,26 @@ class SqliteLedger(ChainedLedger):
             )
         if limit is None and not there:
             raise LedgerMissing(f"ledger {self._path} does not exist; restore it, or give a limit to make a new one.")
+        self._reserve = Reserve(self._path)
+        if there:
+            refuse_others(self._path)
         self._open(limit, graph_id, known, head_file)
+
+    def charge_all(self, requests: Sequence[Request]) -> list[str | None]:
+        """Refused where the disk has no room for the answers."""
+        self._reserve.keep(sum(request.room for request in requests))
+        return super().charge_all(requests)
+
+    def finish_all(self, answers: Sequence[tuple[Request, str]]) -> list[str]:
+        """A full disk is given the reserve."""
+        try:
+            return super().finish_all(answers)
+        except LedgerFull:
+            with self._reserve.used():
+                return super().finish_all(answers)
+
+    def _claims(self) -> Claims:
+        return file_claims(self._path)
 
     def close(self) -> None:
         """Lets go of the file; the next call opens it again."""
@@ -143,6 +166,7 @@ class SqliteLedger(ChainedLedger):
         if self._raw is not None and self._file != there:
             self.close()
         if self._raw is None:
+            _make_for_one_user(self._path)
             raw = sqlite3.connect(self._path, timeout=self._patience, isolation_level=None, check_same_thread=False)
             try:
                 self._version(_Sqlite(raw))
@@ -162,7 +186,7 @@ class SqliteLedger(ChainedLedger):
         if "readonly" in text:
             raise LedgerReadOnly(f"ledger {name} cannot be written; check permissions and free space.") from None
         if "full" in text or "I/O" in text:
-            raise LedgerError(
+            raise LedgerFull(
                 f"ledger {name} cannot use the disk ({text}); mend that, and restore no old copy."
             ) from None
         if "unable to open" in text:
@@ -179,6 +203,12 @@ def _identity(path: Path) -> tuple[int, int] | None:
     except OSError:
         raise LedgerError(f"ledger {str(path)[:80]!r} cannot be looked up; choose another path.") from None
     return found.st_dev, found.st_ino
+
+
+def _make_for_one_user(path: Path) -> None:
+    """An empty file that only its user may read, where there is none; SQLite's other files get the same rights."""
+    with suppress(OSError):  # SQLite itself will say what is wrong
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _use_write_ahead_log(connection: sqlite3.Connection, patience: float) -> None:

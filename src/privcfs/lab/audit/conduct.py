@@ -93,7 +93,7 @@ def replay(open_ledger: Callable[[Limit], Ledger]) -> list[str]:
         ask(request_id="two")
         expect("recovery from a crash costs nothing more", vault.balance().spent == 4)
         ask(request_id="three")
-        expect("the analyst's limit is kept", refused(BudgetExhausted, "0.000000001", "four"))
+        expect("the analyst's limit is kept", refused(BudgetExhausted, "0.01", "four"))
         expect("the sum is exact", vault.balance().spent == 5)
     except PrivcfsError as error:
         broken.append(f"every allowed request is answered ({type(error).__name__})")

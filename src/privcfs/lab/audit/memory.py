@@ -3,7 +3,7 @@
 import hashlib
 import secrets
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from copy import copy
 from fractions import Fraction
 from typing import Any
 
@@ -41,19 +41,31 @@ class MemoryLedger(Ledger):
             self._paid, self._sums = before
             raise
 
+    def look_up(self, requests: Sequence[Request]) -> list[str | None]:
+        """What charging would say, with everything put back afterwards."""
+        before = {name: copy(value) for name, value in vars(self).items()}
+        try:
+            return self.charge_all(requests)
+        finally:
+            vars(self).update(before)
+
+    def alone(self, requests: Sequence[Request]) -> "MemoryLedger":  # noqa: ARG002
+        return self
+
+    def give_back(self) -> None:
+        """One thread at a time uses an account in memory."""
+
     def rows(self, after: int = 0) -> Iterator[dict[str, Any]]:
         yield from [{"request": repr(request)} for request in self._paid.values()][after:]
 
     def _charge(self, request: Request) -> str | None:
         key = request.analyst, request.request_id
         if key not in self._paid:
-            own = self._limit.per_analyst if request.cap is None else request.cap
-            limit = replace(self._limit, per_analyst=own if request.analyst else None)
-            limit.check(request.price, self.spent(), self.spent(request.analyst))
+            request.within(self._limit).check(request.price, self.spent(), self.spent(request.analyst))
             self._limit.check_delta(request.delta, sum((one.delta for one in self._paid.values()), Fraction(0)))
             self._paid[key] = request
             self._sums[request.analyst] = self._sums.get(request.analyst, Fraction(0)) + request.price
-        elif self._paid[key] != request:
+        elif self._paid[key].terms != request.terms:
             raise RequestConflict(f"request_id {request.request_id!r} was used for something else; choose another.")
         return self._answers.get(key)
 

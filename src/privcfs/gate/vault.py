@@ -129,7 +129,7 @@ class Vault:
         in all, where that is less than the ledger's own limit.
         """
         plan = self._planned(target, epsilon, analyst, request_id, avoiding, beyond, cap)
-        return Release.from_json(self._answers([plan])[0])
+        return self._named(self._answers([plan])[0])
 
     def release_all(
         self,
@@ -142,7 +142,7 @@ class Vault:
         plans = [self._planned(target, price, analyst, name, cap=cap) for target, price, name in questions]
         if len({request.request_id for request, _ in plans}) < len(plans):
             raise InputError("request ids must differ within a batch.")
-        return [Release.from_json(text) for text in self._answers(plans)]
+        return [self._named(text) for text in self._answers(plans)]
 
     def try_out(self, target: int | str, epsilon: Price) -> Intervention:
         """What a release might look like: drawn as one would be, but on the public snapshot; costs nothing."""
@@ -153,7 +153,7 @@ class Vault:
         on_snapshot = lambda limit: utility.score(evaluate(snapshot, context, candidates, limit))  # noqa: E731
         with nullcontext() if self._answer_seconds is None else ANSWERING:  # or it would wait for private evaluations
             scores = self._evaluated(node, utility.failed(candidates), monotonic(), on_snapshot)
-        return candidates[mechanism.draw(scores, price, self._randomness)]
+        return context.named(candidates[mechanism.draw(scores, price, self._randomness)])
 
     def guess(self, target: int | str) -> Intervention:
         """The honest zero: the best guess from public data alone; costs nothing."""
@@ -203,14 +203,15 @@ class Vault:
         """Whether an intervention really flips the decision: a paid answer, and a noisy one (randomised response)."""
         node, price = self._context.node(target), parse_epsilon(epsilon)
         candidates = alone(intervention, node, self._context)
-        asked = Asked("randomised response", f"does it flip: {intervention}")
+        asked = Asked("randomised response", f"does it flip: {intervention.in_numbers()}")
         request = self._request(node, price, asked, YES_OR_NO, analyst, request_id)
 
         def draw(started: float) -> str:
             truth = self._evaluated(node, says(False), started, lambda limit: self._flips(candidates, limit))
             flips = YES_OR_NO.draw(truth, price, self._randomness) == 0
             guarantee = Guarantee(price, Fraction(1), self._adjacency)
-            return Verdict(node, intervention, flips, guarantee, request.request_id).to_json()
+            labels = self._context.labels({node, *intervention.nodes})
+            return Verdict(node, intervention, flips, guarantee, request.request_id, labels).to_json()
 
         return Verdict.from_json(self._answers([(request, draw)])[0])
 
@@ -228,13 +229,15 @@ class Vault:
             far = Scores(np.zeros(len(nodes), np.int64), CLOSENESS)
             scores = self._evaluated(nodes[0], far, started, lambda limit: self._closeness(nodes, limit))
             chosen = nodes[CLOSE_CALL.draw(scores, price, self._randomness)]
-            return Selection(chosen, Guarantee(price, Fraction(1), self._adjacency), request.request_id).to_json()
+            guarantee, labels = Guarantee(price, Fraction(1), self._adjacency), self._context.labels([chosen])
+            return Selection(chosen, guarantee, request.request_id, labels).to_json()
 
         return Selection.from_json(self._answers([(request, draw)])[0])
 
     def propose(self, target: int | str) -> Candidates:
         """The public list that a release for this target would be drawn from; costs nothing."""
-        return self._method.candidates.propose(self._context, self._context.node(target))
+        found = self._method.candidates.propose(self._context, self._context.node(target))
+        return replace(found, names=self._context.labels(found.nodes))
 
     def balance(self, analyst: str | None = None) -> Balance:
         """What is spent and left, in all or by one analyst."""
@@ -285,7 +288,7 @@ class Vault:
         candidates, prepared = _laid_out(method, self._context, node, price)
         mechanism = without(prepared, candidates, avoiding)
         fallback = method.utility.failed(candidates)
-        question = f"avoiding {[str(one) for one in avoiding]}" if avoiding else ""
+        question = f"avoiding {[one.in_numbers() for one in avoiding]}" if avoiding else ""
         digest = self._digest if beyond is None else public_digest(self._context, method)
         asked = Asked(method.draws_by, question, digest)
         request = replace(self._request(node, price, asked, mechanism, analyst, request_id), cap=cap)
@@ -341,7 +344,7 @@ class Vault:
                 deadline.check()
                 return scores
         except (Exception, SystemExit) as error:
-            self._failures.append(f"target {target}: {type(error).__name__}: {error}")
+            self._failures.append(f"target {self._context.label(target)}: {type(error).__name__}: {error}")
             return fallback
 
     def _scores(self, candidates: Candidates, deadline: Deadline) -> Scores:
@@ -374,7 +377,13 @@ class Vault:
             assumptions=tuple(sorted(item.name for item in self._context.assumptions)),
             analyst=request.analyst,
             request_id=request.request_id,
+            labels=self._context.labels({request.target, *candidates[drawn].nodes}),
         )
+
+    def _named(self, text: str) -> Release:
+        """A stored release; version 0.1 stored no names."""
+        release = Release.from_json(text)
+        return release if release.labels else replace(release, labels=self._context.labels(release.nodes))
 
 
 def _laid_out(method: Method, context: PublicContext, node: int, price: Fraction) -> tuple[Candidates, Mechanism]:
@@ -404,8 +413,10 @@ def verify(release: Release, ledger: Ledger, context: PublicContext, method: Met
     """What holds of a certificate. Reads no edge; the ledger's chain was checked when the ledger was opened."""
     stored = ledger.released(release.analyst, release.request_id)
     proposed = method.candidates.propose(context, context.node(release.target))
+    texts = release.to_json(), replace(release, labels={}).to_json()  # version 0.1 stored no names, but printed them
     return {
-        "the ledger holds this release, word for word": stored == release.to_json(),
+        "the ledger holds this release, word for word": stored in texts,
+        "the names are this vault's": release.labels in ({}, context.labels(release.nodes)),
         "public context and method are this vault's": release.context_digest == public_digest(context, method),
         "the intervention is on the public list": release.intervention in proposed,
         "the price is the one guaranteed": release.epsilon == release.guarantee.epsilon,

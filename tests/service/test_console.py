@@ -136,6 +136,18 @@ def test_the_cap_of_a_key_is_the_limit_that_its_analyst_and_the_owner_see(page: 
     assert "no limit" not in page.locator("#meters").inner_text()
 
 
+def test_a_picture_cuts_long_names_visibly_and_keeps_every_node_that_is_named(page: Any) -> None:
+    script = """() => {
+      const around = { target: 0, pairs: [], labels: { 99: "Universitätsklinikum" } };
+      around.neighbours = [...Array(24)].map((_, one) => one + 1);
+      const picture = neighbourhood(around, { delete: [], add: [[0, 99]], mask: [] }, [0, 99]);
+      return [...picture.querySelectorAll("g")].map((one) => [...one.children].map((part) => part.textContent));
+    }"""
+    drawn = page.evaluate(script)
+    assert ["Universitätsklinikum", "", "Universitätsk…"] in drawn
+    assert len(drawn) == 25
+
+
 def test_a_wrong_key_and_a_wrong_node_are_explained(page: Any, served: Served) -> None:
     page.get_by_label("Your key").fill("privcfs_wrong_key")
     page.get_by_role("button", name="Sign in").click()

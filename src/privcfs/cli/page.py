@@ -113,11 +113,12 @@ def _node(label: str, x: float, y: float, is_target: bool) -> str:
     colour, radius = ("#0b5cad", 24) if is_target else ("#ffffff", 19)
     inside = len(label) <= FITS_INSIDE
     ink = "#ffffff" if is_target and inside else "#1b2430"
+    halo = "" if inside else ";paint-order:stroke;stroke:#ffffff;stroke-width:4px"  # or lines would cross the name
     shown = label if len(label) <= LONGEST_NAME else label[: LONGEST_NAME - 1] + "…"
     return (
         f'<g><title>{escape(label)}</title><circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{colour}" '
         f'stroke="#1b2430"/><text x="{x:.1f}" y="{y + (4 if inside else radius + 13):.1f}" text-anchor="middle" '
-        f'style="fill:{ink}">{escape(shown)}</text></g>'
+        f'style="fill:{ink}{halo}">{escape(shown)}</text></g>'
     )
 
 

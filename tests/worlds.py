@@ -51,6 +51,14 @@ def random_world(seed: int, nodes: int = 8, features: int = 6, backbone: Backbon
     return World(PublicContext(x, random_pairs(rng, nodes, 0.5), backbone), random_pairs(rng, nodes, 0.4))
 
 
+def named_world(seed: int, nodes: int = 8) -> World:
+    """A random world whose nodes have names: person-0, person-1 and so on."""
+    world = random_world(seed, nodes)
+    names = [f"person-{node}" for node in range(nodes)]
+    plain = world.context
+    return World(PublicContext(plain.features, plain.snapshot.pairs, plain.backbone, node_ids=names), world.pairs)
+
+
 def awkward_pairs(rng: np.random.Generator) -> Pairs:
     """Thirty nodes: a hub, triangles around it, a sparse rest, and isolated nodes 26 to 29."""
     star = [(0, other) for other in range(1, 14)]

@@ -4,6 +4,7 @@ import json
 import secrets
 import time
 from collections.abc import Sequence
+from operator import index
 from types import TracebackType
 from typing import Any, Self, final
 from urllib.parse import quote
@@ -13,6 +14,7 @@ import httpx
 from privcfs import errors
 from privcfs.errors import LedgerError, PrivcfsError
 from privcfs.public.interventions import Intervention
+from privcfs.public.labels import labels_from_dict
 from privcfs.public.release import Release
 
 RETRIES = 5
@@ -32,9 +34,9 @@ class Client:
         self._http = httpx.Client(base_url=url, headers=headers, timeout=seconds, transport=transport)
 
     def release(self, target: int | str, epsilon: str, *, request_id: str | None = None) -> Release:
-        """One private counterfactual."""
+        """One private counterfactual. A `target` that is an int is a node's number, text is its public name."""
         name = request_id or secrets.token_hex(16)
-        body = {"target": str(target), "epsilon": str(epsilon), "request_id": name}
+        body = {"target": _target(target), "epsilon": str(epsilon), "request_id": name}
         return _release(self._ask("POST", "/v1/releases", body, name))
 
     def release_all(
@@ -43,7 +45,7 @@ class Client:
         """Several (target, epsilon), paid together or not at all."""
         name = request_id or secrets.token_hex(16)
         asked = [
-            {"target": str(target), "epsilon": str(epsilon), "request_id": f"{name}/{number}"}
+            {"target": _target(target), "epsilon": str(epsilon), "request_id": f"{name}/{number}"}
             for number, (target, epsilon) in enumerate(questions)
         ]
         return [_release(one) for one in self._ask("POST", "/v1/releases/batch", {"questions": asked}, name)]
@@ -54,7 +56,7 @@ class Client:
 
     def candidates(self, target: int | str, most: int = 20) -> dict[str, Any]:
         """The public list; free."""
-        return self._fields("GET", f"/v1/candidates/{quote(str(target))}?most={most}")
+        return self._fields("GET", f"/v1/candidates/{_node(target)}&most={most}")
 
     def quote(self, epsilon: str) -> dict[str, Any]:
         """What a release would cost, and whether it fits; free."""
@@ -62,12 +64,12 @@ class Client:
 
     def dry_run(self, target: int | str, epsilon: str) -> Intervention:
         """What an answer might look like, drawn on the public snapshot; free."""
-        found = self._ask("POST", "/v1/dry-run", {"target": str(target), "epsilon": str(epsilon)})
-        return Intervention.from_dict(found["intervention"])
+        found = self._ask("POST", "/v1/dry-run", {"target": _target(target), "epsilon": str(epsilon)})
+        return _intervention(found)
 
     def guess(self, target: int | str) -> Intervention:
         """The honest zero: the best guess from public data alone; free."""
-        return Intervention.from_dict(self._ask("GET", f"/v1/guess/{quote(str(target))}")["intervention"])
+        return _intervention(self._ask("GET", f"/v1/guess/{_node(target)}"))
 
     def budget(self) -> dict[str, Any]:
         """What you have spent and what is left."""
@@ -104,6 +106,21 @@ class Client:
                 time.sleep(PATIENCE * 2**attempt)
         name = f" with request id {request_id}" if request_id else ""
         raise LedgerError(f"{reason}; ask again{name}: it pays once.")
+
+
+def _target(target: int | str) -> int | str:
+    """A node as JSON sends it: text, or a whole number of Python's own type."""
+    return target if isinstance(target, str) else index(target)
+
+
+def _node(target: int | str) -> str:
+    """A node in a path, which is text: it says so where it is a number."""
+    return f"{quote(str(target))}?by_number={'false' if isinstance(target, str) else 'true'}"
+
+
+def _intervention(fields: dict[str, Any]) -> Intervention:
+    """One that costs nothing, with the names of its nodes."""
+    return Intervention.from_dict(fields["intervention"], labels_from_dict(fields.get("labels", {})))
 
 
 def _release(fields: dict[str, Any]) -> Release:

@@ -1,6 +1,7 @@
 """`privcfs batch`: many targets, one price each, and a job that stops goes on for nothing."""
 
 import json
+import re
 from fractions import Fraction
 
 import pyarrow.parquet as parquet
@@ -34,6 +35,9 @@ def test_every_target_is_released_once_and_again_for_nothing(owner: Shell) -> No
     assert (found["releases"], found["spent"]) == (12, "6")
     table = parquet.read_table(owner.folder / "releases.parquet").to_pylist()
     assert [row["target"] for row in table] == ALL
+    certificate = json.loads(table[3]["release"])
+    assert certificate["labels"]["3"] == "person-3"
+    assert not any(re.search(r"(delete|add) [0-9]", row["intervention"] + row["public_guess"]) for row in table)
     (owner.folder / "release.json").write_text(table[3]["release"])
     assert owner.ask("verify", "release.json")["valid"]
     again = owner.ask("batch", "--targets", "targets.txt", "--epsilon", "0.5", "--out", "again.parquet")
@@ -44,7 +48,9 @@ def test_every_target_is_released_once_and_again_for_nothing(owner: Shell) -> No
 
 def test_a_job_beyond_the_budget_keeps_what_it_paid_for_and_goes_on_later(owner: Shell) -> None:
     said = owner.fails(BudgetExhausted, "batch", "--targets", "targets.txt", "--epsilon", "1", "--job", "mine")
-    assert "10 of 12 are released; go on with --job mine" in " ".join(said.split())
+    words = " ".join(said.split())
+    assert "10 of 12 are released; go on with --job mine" in words
+    assert "The first without an answer is person-10." in words
     assert parquet.read_table(owner.folder / "releases.parquet").num_rows == 10
     owner.run("budget", "--set-limit", "20", "--set-analyst-limit", "20")
     rewrite(owner, 'limit = "10" ', 'limit = "20" ')
@@ -135,4 +141,5 @@ def test_after_a_refusal_the_file_still_has_all_that_is_paid(owner: Shell) -> No
     owner.ask("batch", "--targets", "few.txt", "--epsilon", "1", "--job", "mine")
     said = owner.fails(BudgetExhausted, "batch", "--targets", "targets.txt", "--epsilon", "1", "--job", "mine")
     assert "10 of 12 are released" in " ".join(said.split())
+    assert "The first without an answer is person-0." in " ".join(said.split())
     assert [row["target"] for row in parquet.read_table(owner.folder / "releases.parquet").to_pylist()] == ALL[1:11]

@@ -1,4 +1,5 @@
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -7,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from privcfs import PublicContext
+from privcfs.cli.settings import load_settings
 from privcfs.errors import (
     BudgetExhausted,
     ContextError,
@@ -48,16 +51,27 @@ def test_several_targets_in_words(shell: Shell) -> None:
     done = shell.run("explain", "person-0", "person-1", "person-2", "--epsilon", "0.5", "--analyst", "ann")
     assert done.returncode == 0, done.stderr
     assert "Node person-1, epsilon 0.5:" in done.stdout
+    assert not re.search(r"(delete|add)( the pair)? [0-9]", done.stdout)
     assert "pure 0.5-differential privacy of the whole release" in done.stdout
     assert "Budget: epsilon 1.5 spent, 8.5 left." in done.stdout
     assert shell.ask("budget", "--analyst", "ann")["left"] == "2.5"
+
+
+def in_names(intervention: dict[str, Any]) -> str:
+    """What a person expects to read where node 3 is called person-3."""
+    parts = [f"{kind} person-{u} - person-{w}" for kind in ("delete", "add") for u, w in intervention[kind]]
+    return ", ".join(parts + [f"mask feature {one}" for one in intervention["mask"]]) or "no intervention"
 
 
 def test_candidates_are_public_and_free(shell: Shell) -> None:
     shown = shell.ask("candidates", "person-3", "--most", "2")
     assert shown["listed"][0] == {"delete": [], "add": [], "mask": []}
     assert shown["number"] > 2
-    assert "from public data alone" in shell.run("candidates", "person-3").stdout
+    ends = {3, *(node for pair in shown["deletable"] + shown["addable"] for node in pair)}
+    assert shown["labels"] == {str(node): f"person-{node}" for node in sorted(ends)}
+    listed = shell.run("candidates", "person-3", "--most", "40").stdout
+    assert "from public data alone" in listed
+    assert re.search(r"(delete|add) person-[0-9]+ - person-[0-9]+", listed)
     assert not (shell.folder / "budget.db").exists()
     (shell.folder / "edges.csv").unlink()
     assert shell.ask("candidates", "person-3", "--most", "2") == shown, "reads no private file"
@@ -144,18 +158,44 @@ def test_looking_at_the_budget_first_does_no_harm(shell: Shell) -> None:
 
 def test_a_batch_that_runs_out_says_what_was_paid(shell: Shell) -> None:
     message = shell.fails(BudgetExhausted, "explain", "person-0", "person-1", "person-2", "--epsilon", "2")
-    assert "Before that, 2 of 3 nodes were released" in message
+    assert "Before that, 2 of 3 nodes were released; person-2 was not" in message
 
 
 @pytest.mark.parametrize(
-    "change", [{"labels": {"3": "eve"}}, {"note": "added"}, {"guarantee": {"delta": "0.5"}}], ids=str
+    ("change", "check"),
+    [
+        ({"labels": {"3": "eve"}}, "the names are this vault's"),
+        ({"labels": {"99": "eve"}}, "the names are this vault's"),
+        ({"note": "added"}, "no field was changed or added"),
+        ({"guarantee": {"delta": "0.5"}}, "no field was changed or added"),
+    ],
+    ids=str,
 )
-def test_verify_rejects_any_change(shell: Shell, change: dict[str, Any]) -> None:
+def test_verify_rejects_any_change(shell: Shell, change: dict[str, Any], check: str) -> None:
     release = shell.ask("explain", "person-3", "--epsilon", "1")
     for key, value in change.items():
         release[key] = {**release[key], **value} if isinstance(value, dict) else value
     (shell.folder / "forged.json").write_text(json.dumps(release))
-    assert "no field was changed or added" in shell.fails(VerificationFailed, "verify", "forged.json")
+    assert check in shell.fails(VerificationFailed, "verify", "forged.json")
+
+
+def test_a_certificate_of_version_0_1_stays_valid_with_the_names_that_were_printed_then(shell: Shell) -> None:
+    """Version 0.1 kept no names in its ledger; its command line added them to the JSON that it printed."""
+    path = shell.folder / "vault.toml"
+    vault = load_settings(path).vault()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PublicContext, "labels", lambda *_: {})
+        release = vault.release("person-3", "1", request_id="old")
+    load_settings(path).remember(vault.head())
+    assert "labels" not in release.to_dict()
+    printed = {**release.to_dict(), "labels": {str(node): f"person-{node}" for node in release.nodes}}
+    for fields in (release.to_dict(), printed):
+        (shell.folder / "old.json").write_text(json.dumps(fields))
+        assert shell.ask("verify", "old.json")["valid"]
+    assert shell.ask("explain", "person-3", "--epsilon", "1", "--request-id", "old") == printed
+    for forged in ({"3": "eve"}, {}):
+        (shell.folder / "old.json").write_text(json.dumps({**printed, "labels": {**forged}}))
+        assert "not valid" in shell.fails(VerificationFailed, "verify", "old.json")
 
 
 def test_a_head_kept_elsewhere_is_checked(shell: Shell) -> None:
@@ -267,10 +307,14 @@ def test_suggestions_a_noisy_answer_and_a_private_choice(shell: Shell) -> None:
     assert answer["flips"] in (True, False)
     assert abs(answer["reliability"] - 0.731) < 0.001
     assert "is right with probability 0.731" in shell.run("confirm", "one.json", "--epsilon", "1").stdout
+    assert answer["labels"] == three[0]["labels"]
+    asked = f"Does it flip the decision on person-3: {in_names(three[0]['intervention'])}?"
+    assert asked in shell.run("confirm", "one.json", "--epsilon", "1").stdout
     chosen = shell.ask("select", "person-1", "person-4", "--epsilon", "1")
     assert chosen["target"] in (1, 4)
+    assert chosen["labels"] == {str(chosen["target"]): f"person-{chosen['target']}"}
     assert "Node person-" in shell.run("select", "person-1", "person-4", "--epsilon", "1").stdout
-    assert shell.ask("budget")["spent"] == "7"
+    assert shell.ask("budget")["spent"] == "8"
     shell.fails(InputError, "confirm", "nothing.json", "--epsilon", "1")
 
 

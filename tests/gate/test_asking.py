@@ -21,7 +21,7 @@ from privcfs.lab.audit.memory import MemoryLedger
 from privcfs.lab.inspection import inspect
 from privcfs.public.candidates.small_sets import SmallSets
 from privcfs.public.guidance.worlds import Worlds
-from tests.worlds import World, random_world
+from tests.worlds import World, named_world, random_world
 
 GUIDED = Method(SmallSets(), guide=Rehearsal(Worlds(4)))
 
@@ -131,6 +131,31 @@ def test_numbers_of_other_libraries_are_whole_numbers_too() -> None:
     assert vault.confirm(0, one, "1").intervention == Intervention(((0, 1),), (), (2,))
     with pytest.raises(InputError, match="all whole"):
         Intervention(mask=(1.5,))  # type: ignore[arg-type]
+
+
+def test_the_same_question_pays_once_whether_or_not_it_carries_names() -> None:
+    world = named_world(5)
+    vault = vault_of(world)
+    plain = Intervention(delete=((0, 1),), mask=(2,))
+    verdict = vault.confirm(0, plain, "1", request_id="same")
+    assert vault.confirm(0, world.context.named(plain), "1", request_id="same") == verdict
+    release = vault.release(0, "1", request_id="avoiding", avoiding=[plain])
+    assert vault.release(0, "1", request_id="avoiding", avoiding=[world.context.named(plain)]) == release
+    release = vault.release(0, "1", request_id="beyond", beyond=plain)
+    assert vault.release(0, "1", request_id="beyond", beyond=world.context.named(plain)) == release
+    assert vault.balance().spent == 3
+
+
+def test_the_ledger_keeps_questions_in_the_words_of_version_0_1() -> None:
+    ledger = MemoryLedger()
+    world = named_world(5)
+    vault = Vault(world.graph, world.context, ledger=ledger, method=GUIDED)
+    plain = Intervention(delete=((0, 1),), mask=(2,))
+    vault.confirm(0, plain, "1")
+    vault.release(0, "1", avoiding=[plain])
+    rows = [row["request"] for row in ledger.rows()]
+    assert "question='does it flip: delete 0-1, mask feature 2'" in rows[0]
+    assert "avoiding ['delete 0-1, mask feature 2']" in rows[1]
 
 
 def test_a_failing_model_gives_verdicts_and_choices_as_usual(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

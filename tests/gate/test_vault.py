@@ -3,6 +3,7 @@ import multiprocessing
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -24,13 +25,14 @@ from privcfs.errors import (
     UnknownNode,
 )
 from privcfs.gate import vault as vault_module
+from privcfs.gate.ledger.ledger import Ledger
 from privcfs.gate.mechanisms import MECHANISMS
 from privcfs.gate.vault import verify
 from privcfs.private.outcomes import evaluate
 from privcfs.private.utilities import UTILITIES
 from privcfs.public.assumptions import SIMULATED
 from privcfs.public.candidates import RULES
-from tests.worlds import World, random_world
+from tests.worlds import World, named_world, random_world
 
 NODES = 8
 
@@ -294,6 +296,114 @@ def test_verify_finds_what_was_altered(world: World, url: str) -> None:
         "the ledger holds this release, word for word",
         "the intervention is on the public list",
     ]
+
+
+def in_names(intervention: Intervention) -> str:
+    """What a person expects to read where node 3 is called person-3."""
+    pairs = [("delete", one) for one in intervention.delete] + [("add", one) for one in intervention.add]
+    parts = [f"{kind} person-{u} - person-{w}" for kind, (u, w) in pairs]
+    return ", ".join(parts + [f"mask feature {one}" for one in intervention.mask]) or "no intervention"
+
+
+def test_every_answer_names_nodes_as_the_public_does(url: str) -> None:
+    world = named_world(4)
+    vault = Vault(world.graph, world.context, ledger=url, limit="100")
+    found = [vault.release("person-3", "1", request_id=f"r{number}") for number in range(8)]
+    found += vault.release_all([("person-3", "1", None)]) + vault.suggest("person-3", "2", 2)
+    for release in found:
+        ends = {3, *(end for pair in release.intervention.delete + release.intervention.add for end in pair)}
+        assert release.labels == {node: f"person-{node}" for node in ends}
+        assert str(release.intervention) == in_names(release.intervention)
+        assert release.target_name == "person-3"
+    assert any(len(release.labels) > 1 for release in found)
+    free = [vault.guess("person-3"), vault.try_out("person-3", "1"), *vault.propose("person-3")]
+    assert [str(one) for one in free] == [in_names(one) for one in free]
+    verdict = vault.confirm("person-3", Intervention(delete=((3, 5),)), "1")
+    assert verdict.labels == {3: "person-3", 5: "person-5"}
+    assert str(verdict.intervention) == "delete person-3 - person-5"
+    selection = vault.select(["person-1", "person-4"], "1")
+    assert selection.target_name == f"person-{selection.target}"
+    assert vault.release(found[0].target, "1").target_name == "person-3", "a number is a node's number"
+
+
+def test_names_on_an_answer_are_a_function_of_public_data_and_the_drawn_intervention(tmp_path: Path) -> None:
+    context = named_world(4).context
+    for number, pairs in enumerate(([], [(3, 5), (3, 6)])):
+        graph = PrivateGraph.from_edges(pairs, number_of_nodes=NODES)
+        vault = Vault(graph, context, ledger=f"sqlite:///{tmp_path / str(number)}.db", limit="100", method=Method())
+        for _ in range(20):
+            release = vault.release(3, "1")
+            assert release.labels == context.labels((3, *release.intervention.nodes))
+
+
+def test_a_release_that_version_0_1_stored_gets_its_names_when_asked_for_again(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = named_world(4)
+    vault = Vault(world.graph, world.context, ledger=url, limit="9")
+    with monkeypatch.context() as patch:
+        patch.setattr(PublicContext, "labels", lambda *_: {})
+        old = vault.release(3, "1", request_id="old")
+    assert old.labels == {}
+    assert vault.release(3, "1", request_id="old").target_name == "person-3"
+    assert vault.release_all([(3, "1", "old")])[0].target_name == "person-3"
+    assert vault.balance().spent == 1
+
+
+NAMES = "the names are this vault's"
+Checker = Callable[..., dict[str, bool]]
+
+
+def blind_to_names(release: Release, ledger: Ledger, context: PublicContext, method: Method) -> dict[str, bool]:
+    """A broken twin of `verify`: it looks at the right names, whatever names the certificate has."""
+    return verify(replace(release, labels=context.labels(release.nodes)), ledger, context, method)
+
+
+def forged_names(release: Release) -> list[Release]:
+    """One name replaced, two exchanged, one left out, one too many, one of a node that there is not."""
+    first, second = sorted(release.labels)[:2]
+    names = dict(release.labels)
+    other = next(node for node in range(NODES) if node not in names)
+    return [
+        replace(release, labels={**names, first: "eve"}),
+        replace(release, labels={**names, first: names[second], second: names[first]}),
+        replace(release, labels={first: names[first]}),
+        replace(release, labels={**names, other: f"person-{other}"}),
+        replace(release, labels={**names, 99: "person-99"}),
+    ]
+
+
+def passes(check: Checker, releases: list[Release], *public: Any) -> list[bool]:
+    return [all(check(one, *public).values()) for one in releases]
+
+
+@pytest.mark.parametrize("stored_with_names", [True, False], ids=["now", "version 0.1"])
+def test_verify_rejects_forged_names_and_a_twin_that_ignores_them_is_found_out(
+    url: str, monkeypatch: pytest.MonkeyPatch, stored_with_names: bool
+) -> None:
+    world, ledger = named_world(4), open_ledger(url, Limit.of("100"))
+    vault = Vault(world.graph, world.context, ledger=ledger, method=Method())
+    with monkeypatch.context() as patch:
+        if not stored_with_names:
+            patch.setattr(PublicContext, "labels", lambda *_: {})
+        found = next(one for one in iter(lambda: vault.release(3, "1"), None) if len({3, *one.intervention.nodes}) > 1)
+    release = replace(found, labels=world.context.labels((3, *found.intervention.nodes)))
+    public = ledger, world.context, Method()
+    assert passes(verify, [release], *public) == [True]
+    assert passes(verify, forged_names(release), *public) == [False] * 5
+    assert passes(blind_to_names, forged_names(release), *public) == [True] * 5, "the check above finds the twin out"
+    assert not verify(forged_names(release)[0], *public)[NAMES]
+    if not stored_with_names:
+        assert passes(verify, [found], *public) == [True], "a certificate of version 0.1 over HTTP has no names"
+    changed = replace(release, intervention=Intervention(mask=(1,)), labels=world.context.labels((3,)))
+    assert not all(verify(changed, *public).values())
+
+
+def test_names_cannot_be_left_out_of_a_certificate_that_has_them(url: str) -> None:
+    world, ledger = named_world(4), open_ledger(url, Limit.of("9"))
+    release = Vault(world.graph, world.context, ledger=ledger, method=Method()).release(3, "1")
+    found = verify(replace(release, labels={}), ledger, world.context, Method())
+    assert [name for name, good in found.items() if not good] == ["the ledger holds this release, word for word"]
 
 
 def test_the_release_distribution_is_the_stated_one(world: World, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from privcfs import GCN, PublicContext
+from privcfs import GCN, Intervention, PublicContext
 from privcfs.errors import ContextError, UnknownNode
 from tests.worlds import random_gcn
 
@@ -61,6 +61,17 @@ def test_nodes_are_named_by_number_or_public_name(backbone: GCN) -> None:
             named.node(word)
     plain = PublicContext(FEATURES, [(0, 1)], backbone)
     assert [plain.node("2"), plain.node(1)] == [2, 1]
+
+
+def test_a_context_gives_an_intervention_its_names(backbone: GCN) -> None:
+    one = Intervention(delete=((0, 1),), add=((0, 3),))
+    named = PublicContext(FEATURES, [(0, 1)], backbone, node_ids=["ann", "bob", "cid", "3"])
+    assert str(named.named(one)) == "delete ann - bob, add ann - 3"
+    assert named.labels([3, 0]) == {0: "ann", 3: "3"}
+    assert named.labels([-1, 4, 10**30]) == {}, "nodes that there are not have no names"
+    plain = PublicContext(FEATURES, [(0, 1)], backbone)
+    assert str(plain.named(one)) == "delete 0 - 1, add 0 - 3"
+    assert plain.labels([0]) == {}
 
 
 @pytest.mark.parametrize(

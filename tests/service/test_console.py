@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.service.served import Served
+from tests.service.test_http import in_names
 
 CHROMIUM = shutil.which("chromium")
 SCREENSHOTS = os.environ.get("PRIVCFS_SCREENSHOTS")
@@ -66,6 +68,8 @@ def test_an_analyst_sees_the_cost_before_paying_and_the_answer_after(page: Any, 
     page.get_by_text("candidates, the same whatever").wait_for()
     page.get_by_role("button", name="Pay 1 and ask").wait_for()
     assert page.locator("#before").inner_text().split("\n")[1] == "epsilon 1"
+    assert "4 of your own limit" in page.locator("#before").inner_text()
+    assert page.get_by_text(re.compile(r"^person-[0-9]+ - person-[0-9]+$")).count() > 1
     page.get_by_role("button", name="Try it on public data").click()
     page.get_by_text("public data only, not paid").wait_for()
     page.get_by_role("button", name="Pay 1 and ask").click()
@@ -76,6 +80,15 @@ def test_an_analyst_sees_the_cost_before_paying_and_the_answer_after(page: Any, 
         page.get_by_role("link", name="Download the certificate").click()
     certificate = json.loads(Path(waiting.value.path()).read_text())
     assert certificate["target"] == 3
+    assert certificate["labels"]["3"] == "person-3"
+    assert page.locator("#words").inner_text() == in_names(certificate["intervention"])
+    assert not re.search(r"(delete|add) [0-9]", page.locator("#zero").inner_text())
+    drawn = page.locator("#picture svg text").all_text_contents()
+    assert "person-3" in drawn
+    assert all(re.fullmatch(r"person-[0-9]+", name) for name in drawn)
+    legend = page.locator("#legend").inner_text()
+    for kind, words in (("delete", "dashed: to delete"), ("add", "thick: to add")):
+        assert (words in legend) == bool(certificate["intervention"][kind])
     (served.shell.folder / "release.json").write_text(json.dumps(certificate))
     assert served.shell.ask("verify", "release.json")["valid"]
     picture(page, "ask")
@@ -108,6 +121,31 @@ def test_the_owner_sees_everyone_and_makes_and_revokes_keys(page: Any, served: S
     picture(page, "ledger")
     page.get_by_role("tab", name="Log").click()
     page.get_by_role("cell", name="POST /v1/keys").first.wait_for()
+
+
+def test_the_cap_of_a_key_is_the_limit_that_its_analyst_and_the_owner_see(page: Any, served: Served) -> None:
+    who = f"cap {page.size}"
+    sign_in(page, served.key(who, "--cap", "2"))
+    page.get_by_text("2 of your own limit").wait_for()
+    page.get_by_role("tab", name="Budget").click()
+    page.get_by_text("You: epsilon 0 of 2 spent in 0 answers").wait_for()
+    page.get_by_role("button", name="Sign out").click()
+    sign_in(page, served.owner)
+    page.get_by_role("tab", name="Budget").click()
+    page.get_by_text(f"{who}: epsilon 0 of 2 spent in 0 answers").wait_for()
+    assert "no limit" not in page.locator("#meters").inner_text()
+
+
+def test_a_picture_cuts_long_names_visibly_and_keeps_every_node_that_is_named(page: Any) -> None:
+    script = """() => {
+      const around = { target: 0, pairs: [], labels: { 99: "Universitätsklinikum" } };
+      around.neighbours = [...Array(24)].map((_, one) => one + 1);
+      const picture = neighbourhood(around, { delete: [], add: [[0, 99]], mask: [] }, [0, 99]);
+      return [...picture.querySelectorAll("g")].map((one) => [...one.children].map((part) => part.textContent));
+    }"""
+    drawn = page.evaluate(script)
+    assert ["Universitätsklinikum", "", "Universitätsk…"] in drawn
+    assert len(drawn) == 25
 
 
 def test_a_wrong_key_and_a_wrong_node_are_explained(page: Any, served: Served) -> None:

@@ -56,6 +56,7 @@ def test_a_batch_is_paid_as_a_whole_or_not_at_all(served: Served) -> None:
         "cost": "0.5",
         "unit": "epsilon",
         "left": "0",
+        "limited_by": "you",
         "fits": False,
     }
 
@@ -69,7 +70,134 @@ def test_what_is_public_costs_nothing(served: Served) -> None:
     assert served.ask("GET", "/v1/budget", carl).json() == {
         "yours": {"unit": "epsilon", "limit": "4", "spent": "0", "left": "4", "answers": 0},
         "left": "4",
+        "limited_by": "you",
     }
+
+
+def in_names(intervention: dict[str, Any]) -> str:
+    """What a person expects to read where node 3 is called person-3."""
+    parts = [f"{kind} person-{u} - person-{w}" for kind in ("delete", "add") for u, w in intervention[kind]]
+    return ", ".join(parts + [f"mask feature {one}" for one in intervention["mask"]]) or "no intervention"
+
+
+def names_of(target: int, intervention: dict[str, Any]) -> dict[str, str]:
+    ends = {target, *(node for kind in ("delete", "add") for pair in intervention[kind] for node in pair)}
+    return {str(node): f"person-{node}" for node in sorted(ends)}
+
+
+def test_every_answer_over_http_carries_the_names_of_its_nodes(served: Served) -> None:
+    hal = served.key("hal")
+    asked = {"target": "person-3", "epsilon": "0.1", "request_id": "named"}
+    found = [served.ask("POST", "/v1/releases", hal, asked).json()]
+    found += served.ask("POST", "/v1/releases/batch", hal, {"questions": [{**asked, "request_id": "b"}]}).json()
+    found.append(served.ask("GET", "/v1/releases/named", hal).json())
+    found.append(served.ask("POST", "/v1/dry-run", hal, {"target": "person-3", "epsilon": "2"}).json())
+    found.append(served.ask("GET", "/v1/guess/person-3", hal).json())
+    assert [one["target"] for one in found] == [3] * 5
+    assert [one["labels"] for one in found] == [names_of(3, one["intervention"]) for one in found]
+
+
+def test_a_number_in_json_is_a_nodes_number_and_text_is_a_name(served: Served) -> None:
+    ida = served.key("ida")
+    found = served.ask("POST", "/v1/releases", ida, {"target": 3, "epsilon": "0.1"})
+    assert (found.status_code, found.json()["labels"]["3"]) == (200, "person-3")
+    both = [{"target": one, "epsilon": "0.1"} for one in (4, "person-5")]
+    assert [one["target"] for one in served.ask("POST", "/v1/releases/batch", ida, {"questions": both}).json()] == [
+        4,
+        5,
+    ]
+    assert served.ask("POST", "/v1/dry-run", ida, {"target": 3, "epsilon": "1"}).status_code == 200
+    for path in ("candidates", "neighbourhood", "guess"):
+        assert served.ask("GET", f"/v1/{path}/3?by_number=true", ida).json()["target"] == 3
+        assert served.ask("GET", f"/v1/{path}/3", ida).status_code == 404, "text is a name"
+        assert served.ask("GET", f"/v1/{path}/person-3?by_number=true", ida).status_code == 404
+    for target, status in (("3", 404), (99, 404), (10**30, 422), (-1, 422), (True, 422), (3.0, 422), (None, 422)):
+        refused = served.ask("POST", "/v1/releases", ida, {"target": target, "epsilon": "0.1"})
+        assert refused.status_code == status, (target, refused.text)
+    noted = [one["action"] for one in served.ask("GET", "/v1/log", served.owner).json() if one["analyst"] == "ida"]
+    assert "POST /v1/releases person-3 at epsilon 0.1" in noted
+
+
+def test_a_key_held_to_targets_is_held_to_them_by_number_too(served: Served) -> None:
+    made = served.ask("POST", "/v1/keys", served.owner, {"analyst": "jon", "targets": ["person-1"]}).json()
+    for target, status in ((1, 200), (2, 403)):
+        body = {"target": target, "epsilon": "0.1"}
+        assert served.ask("POST", "/v1/releases", made["secret"], body).status_code == status
+        assert served.ask("POST", "/v1/dry-run", made["secret"], body).status_code == status
+        for path in ("candidates", "neighbourhood", "guess"):
+            asked = served.ask("GET", f"/v1/{path}/{target}?by_number=true", made["secret"])
+            assert asked.status_code == status
+
+
+def test_the_client_speaks_in_names_and_understands_its_own_answers(served: Served) -> None:
+    with Client(served.url, served.key("kim")) as client:
+        release = client.release("person-3", "0.1")
+        assert release.target_name == "person-3"
+        assert str(release.intervention) == in_names(release.intervention.to_dict())
+        assert client.released(release.request_id).labels == release.labels
+        again = client.release(release.target, "0.1")
+        assert (again.target, again.target_name) == (3, "person-3")
+        several = client.release_all([(release.target, "0.1"), ("person-4", "0.1")])
+        assert [one.target_name for one in several] == ["person-3", "person-4"]
+        for one in (client.dry_run(3, "1"), client.guess(3), client.guess("person-3")):
+            assert str(one) == in_names(one.to_dict())
+        assert client.guess(3) == client.guess("person-3")
+        assert client.candidates(3) == client.candidates("person-3")
+        with pytest.raises(UnknownNode, match="is not a node; give a name"):
+            client.release("3", "0.1")
+
+
+def test_the_cap_of_a_key_is_shown_as_the_limit_and_quotes_say_whose_limit_binds(tmp_path: Path) -> None:
+    shell = newcomer(tmp_path)
+    settings = (tmp_path / "vault.toml").read_text()
+    (tmp_path / "vault.toml").write_text(settings.replace('limit_per_analyst = "4"', ""))
+    service = Served(shell)
+    try:
+        capped, free = service.key("ann", "--cap", "3"), service.key("bob")
+        yours = service.ask("GET", "/v1/budget", capped).json()["yours"]
+        assert (yours["limit"], yours["left"]) == ("3", "3")
+        assert service.ask("GET", "/v1/budget", free).json()["yours"]["limit"] is None
+        quoted = service.ask("GET", "/v1/quote?epsilon=1", capped).json()
+        assert (quoted["left"], quoted["limited_by"], quoted["fits"]) == ("3", "you", True)
+        quoted = service.ask("GET", "/v1/quote?epsilon=1", free).json()
+        assert (quoted["left"], quoted["limited_by"]) == ("10", "everyone")
+        service.ask("POST", "/v1/releases", free, {"target": "person-3", "epsilon": "8"})
+        service.ask("POST", "/v1/releases", capped, {"target": "person-3", "epsilon": "0.5"})
+        quoted = service.ask("GET", "/v1/quote?epsilon=2", capped).json()
+        assert (quoted["left"], quoted["limited_by"], quoted["fits"]) == ("1.5", "everyone", False)
+        mine = service.ask("GET", "/v1/budget", capped).json()
+        assert (mine["yours"]["left"], mine["left"], mine["limited_by"]) == ("2.5", "1.5", "everyone")
+
+        def limits() -> dict[str, Any]:
+            seen = service.ask("GET", "/v1/budget", service.owner).json()["analysts"]
+            return {name: one["limit"] for name, one in seen.items()}
+
+        assert limits() == {"ann": "3", "bob": None, "the owner": None}
+        larger = service.ask("POST", "/v1/keys", service.owner, {"analyst": "ann", "cap": "5"}).json()
+        assert limits()["ann"] == "5", "the largest cap of the keys that are valid"
+        service.ask("DELETE", f"/v1/keys/{larger['name']}", service.owner)
+        assert limits()["ann"] == "3"
+        beyond = service.ask("POST", "/v1/keys", service.owner, {"analyst": "ann", "cap": "50"}).json()
+        assert limits()["ann"] == "10", "nobody may spend more than everyone together"
+        service.ask("DELETE", f"/v1/keys/{beyond['name']}", service.owner)
+        service.ask("POST", "/v1/keys", service.owner, {"analyst": "ann"})
+        assert limits()["ann"] is None, "one of the keys has no cap"
+    finally:
+        said = service.stop()
+    assert "Traceback" not in said
+
+
+def test_keys_are_listed_with_everything_that_they_may_do(served: Served) -> None:
+    (served.shell.folder / "two.txt").write_text("person-1\nperson-2\n")
+    served.key("lea", "--cap", "3", "--per-minute", "60", "--targets", "two.txt")
+    served.key("moe")
+    said = {line.split("  ")[2].strip(): line for line in served.shell.run("keys", "list").stdout.splitlines()}
+    assert "analyst" in said["lea"]
+    for words in ("may spend 3", "60 requests a minute", "2 targets", "until 20"):
+        assert words in said["lea"]
+    for words in ("no cap", "any pace", "any target"):
+        assert words in said["moe"]
+    assert "no limit" not in "".join(said.values())
 
 
 OWNERS = [("GET", "/v1/ledger"), ("GET", "/v1/ledger/head"), ("GET", "/v1/keys"), ("POST", "/v1/keys")]

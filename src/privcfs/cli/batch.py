@@ -47,6 +47,7 @@ def batch(
     far = cluster is not None or workers > 1
     results = release_on_ray(work, todo, cluster, workers) if far else release_here(opened, work, todo)
     refusal: PrivcfsError | None = None
+    answered: set[str] = set()
     columns = (*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn())
     progress = Progress(*columns, console=console, transient=True, disable=as_json)
     with closing(results), ResultFile(out) as file, progress:
@@ -54,6 +55,7 @@ def batch(
         try:
             for done in results:
                 file.add(done.answers)
+                answered.update(one.target for one in done.answers)
                 progress.advance(bar, len(done.answers))
                 refusal = refusal or done.refusal()
         except KeyboardInterrupt:
@@ -62,7 +64,8 @@ def batch(
                 say(f"Stopped. What is paid is kept, and nothing is written yet: go on with --job {name}.")
             raise
     if refusal is not None:
-        raise type(refusal)(f"{refusal} {file.written} of {len(labels)} are released; go on with --job {name}.")
+        first = next((f" The first without an answer is {one}." for one in labels if one not in answered), "")
+        raise type(refusal)(f"{refusal} {file.written} of {len(labels)} are released; go on with --job {name}.{first}")
     spent = show(opened.balance().spent)
     if as_json:
         emit({"job": name, "releases": file.written, "written": str(out), "spent": spent})

@@ -11,7 +11,7 @@ from rich.progress import Progress
 
 import privcfs
 from privcfs.cli.demo import run_demo
-from privcfs.cli.output import balance_fields, console, emit, odds, release_fields, say
+from privcfs.cli.output import balance_fields, console, emit, odds, say
 from privcfs.cli.settings import load_settings, template
 from privcfs.embedded import NAMES
 from privcfs.errors import BudgetExhausted, InputError, SettingsError, VerificationFailed
@@ -25,6 +25,7 @@ from privcfs.gate.snapshots import ONE_EDGE, Noise, publish_snapshot
 from privcfs.gate.vault import OWNER
 from privcfs.gate.vault import verify as check
 from privcfs.public.epsilon import parse_epsilon, show
+from privcfs.public.labels import labels_to_dict
 from privcfs.public.release import Release
 from privcfs.public.words import in_words
 
@@ -130,18 +131,18 @@ def explain(
                 else:
                     found = opened.suggest(node, epsilon, suggestions, analyst=analyst, request_id=request_id)
             except BudgetExhausted as error:
-                before = f" Before that, {done} of {len(nodes)} nodes were released." if done else ""
-                raise BudgetExhausted(f"{error}{before}") from None
+                released = f"{done} of {len(nodes)} nodes were released; {context.label(node)} was not."
+                raise BudgetExhausted(f"{error} Before that, {released}" if done else str(error)) from None
             for release in found:
                 if as_json:
-                    emit(release_fields(release, context))
+                    emit(release.to_dict())
                 else:
-                    say(f"Node {context.label(node)}, epsilon {show(release.epsilon)}:")
-                    for line in in_words(release.intervention, context):
+                    say(f"Node {release.target_name}, epsilon {show(release.epsilon)}:")
+                    for line in in_words(release.intervention):
                         say(f"  {line}")
                     say(f"  request id {release.request_id}")
             if not as_json:
-                guess = ", ".join(in_words(opened.guess(node), context))
+                guess = ", ".join(in_words(opened.guess(node)))
                 say(f"  (for nothing, public data alone suggest: {guess})")
     if not as_json:
         balance = opened.balance()
@@ -169,6 +170,7 @@ def confirm(
     if as_json:
         emit({**json.loads(verdict.to_json()), "reliability": verdict.reliability})
         return
+    say(f"Does it flip the decision on {verdict.target_name}: {verdict.intervention}?")
     say(f"{'Yes' if verdict.flips else 'No'}: such an answer is right with probability {verdict.reliability:.3f}.")
     say(f"Guarantee: {verdict.guarantee}.")
 
@@ -189,7 +191,7 @@ def select(
     if as_json:
         emit(json.loads(chosen.to_json()))
         return
-    say(f"Node {opened.context.label(chosen.target)}. Guarantee: {chosen.guarantee}.")
+    say(f"Node {chosen.target_name}. Guarantee: {chosen.guarantee}.")
 
 
 @app.command()
@@ -311,12 +313,14 @@ def candidates(
     settings = load_settings(vault)
     context = settings.context()
     proposed = settings.method(context).candidates.propose(context, context.node(target))
-    listed = [proposed[position] for position in range(min(most, len(proposed)))]
+    labels = context.labels(proposed.nodes)
+    listed = [context.named(proposed[position]) for position in range(min(most, len(proposed)))]
     if as_json:
         emit(
             {
                 "target": proposed.target,
                 "number": len(proposed),
+                **({"labels": labels_to_dict(labels)} if labels else {}),
                 "deletable": [list(pair) for pair in proposed.deletions],
                 "addable": [list(pair) for pair in proposed.additions],
                 "maskable": list(proposed.features),
@@ -330,7 +334,7 @@ def candidates(
         f"{proposed.caps.features} of {len(proposed.features)} features."
     )
     for item in listed:
-        say("  " + "; ".join(in_words(item, context) if item.size else ["no intervention"]))
+        say(f"  {item}")
     if len(listed) < len(proposed):
         say(f"  ... and {len(proposed) - len(listed):,} more (--most)")
 
@@ -350,7 +354,7 @@ def verify(
     if beyond is not None:
         method = going_beyond(_read_release(beyond)[1].intervention, method)
     checks = check(release, settings.ledger(), context, method)
-    checks["no field was changed or added"] = json.loads(text) in (release.to_dict(), release_fields(release, context))
+    checks["no field was changed or added"] = json.loads(text) == release.to_dict()
     failed = [name for name, good in checks.items() if not good]
     if as_json:
         emit({"valid": not failed, "checks": checks})

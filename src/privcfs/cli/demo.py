@@ -5,7 +5,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from privcfs.cli.output import balance_fields, emit, odds, release_fields, say
+from privcfs.cli.output import balance_fields, emit, odds, say
 from privcfs.cli.page import Story, page
 from privcfs.embedded import Dataset, load_dataset
 from privcfs.errors import BudgetExhausted, SettingsError
@@ -52,13 +52,11 @@ def run_demo(name: str, target: int | None, epsilon: str, folder: Path, as_json:
     html, certificate = folder / "release.html", folder / "release.json"
     try:
         html.write_text(page(story, release, context, vault.balance(), auc), encoding="utf-8")
-        certificate.write_text(json.dumps(release_fields(release, context), indent=2) + "\n", encoding="utf-8")
+        certificate.write_text(json.dumps(release.to_dict(), indent=2) + "\n", encoding="utf-8")
     except OSError as error:
         raise SettingsError(f"{error.filename} cannot be written: {error.strerror}.") from None
     if as_json:
-        emit(
-            {"release": release_fields(release, context), "budget": balance_fields(vault.balance()), "page": str(html)}
-        )
+        emit({"release": release.to_dict(), "budget": balance_fields(vault.balance()), "page": str(html)})
     else:
         _tell(story, html, certificate)
 
@@ -70,11 +68,11 @@ def _story(data: Dataset, release: Release, context: PublicContext, vault: Vault
     advantage = _mechanism(context, release).advantage(release.epsilon)
     auc = _mechanism(context, release).auc(release.epsilon)
     return Story(
-        title=f"What small change would flip the decision on paper {context.label(release.target)}?",
+        title=f"What small change would flip the decision on paper {release.target_name}?",
         lead=f"{data.name.capitalize()}: {context.number_of_nodes:,} papers, "
         f"{len(context.snapshot.pairs):,} public pairs, and secret citations. One private answer at epsilon {price}.",
         warning=WARNING,
-        released=in_words(release.intervention, context),
+        released=in_words(release.intervention),
         cost=[
             f"Epsilon {price}, written to the ledger before any secret edge was read.",
             f"{show(balance.spent)} of {LIMIT} spent, {show(left)} left: "
@@ -112,7 +110,7 @@ def behind_the_curtain(graph: PrivateGraph, context: PublicContext, release: Rel
     return {
         "release_flips": bool(flips[list(candidates).index(release.intervention)]),
         "chance": float(probabilities @ flips),
-        "guess": in_words(candidates[guess], context),
+        "guess": in_words(context.named(candidates[guess])),
         "guess_flips": bool(flips[guess]),
         "ceiling": bool(flips.any()),
     }

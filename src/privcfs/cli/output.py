@@ -10,9 +10,7 @@ from rich.console import Console
 
 from privcfs.errors import PrivcfsError
 from privcfs.gate.accounting import Balance
-from privcfs.public.context import PublicContext
 from privcfs.public.epsilon import show
-from privcfs.public.release import Release
 
 console = Console(highlight=False, soft_wrap=True)
 
@@ -31,16 +29,6 @@ def complain(error: PrivcfsError, as_json: bool) -> None:
     """An expected error on standard error."""
     text = json.dumps({"error": type(error).__name__, "message": str(error)}) if as_json else f"Error: {error}"
     sys.stderr.write(text + "\n")
-
-
-def release_fields(release: Release, context: PublicContext) -> dict[str, Any]:
-    """The certificate, with public names beside node numbers where nodes have names."""
-    fields = release.to_dict()
-    if context.node_ids is not None:
-        pairs = release.intervention.delete + release.intervention.add
-        nodes = sorted({release.target, *(node for pair in pairs for node in pair)})
-        fields["labels"] = {str(node): context.label(node) for node in nodes}
-    return fields
 
 
 def balance_fields(balance: Balance) -> dict[str, Any]:

@@ -9,8 +9,10 @@ from typing import Any
 from privcfs.gate.accounting import Balance
 from privcfs.public.context import PublicContext
 from privcfs.public.epsilon import show
+from privcfs.public.interventions import Pair, pair
 from privcfs.public.release import Release
 
+FITS_INSIDE, LONGEST_NAME = 5, 14  # letters of a node's name: in its circle, and in the picture
 STYLE = """
 :root { color-scheme: light; --ink: #1b2430; --soft: #5b6673; --line: #c9d1d9; --paper: #ffffff; --wash: #f4f6f8;
   --cut: #b3261e; --own: #0b5cad; }
@@ -55,8 +57,7 @@ def page(story: Story, release: Release, context: PublicContext, balance: Balanc
 <div class="grid">
 <section class="wide warn"><p>{escape(story.warning)}</p></section>
 <section><h2>What was released</h2>{_list(story.released)}<figure>{neighbourhood(release, context)}
-<figcaption>Node {escape(context.label(release.target))} and its pairs in the public snapshot. Dashed red: deletions
-that the release names. It does not say whether a pair is an edge of the secret graph.</figcaption></figure></section>
+<figcaption>{escape(_caption(release))}</figcaption></figure></section>
 <section><h2>What it cost, and what is left</h2>{_meter(balance)}{_list(story.cost)}
 <h2>The best possible attacker</h2>{_gauge(auc)}</section>
 <section><h2>What an outsider can conclude</h2>{_list(story.can)}</section>
@@ -69,26 +70,37 @@ that the release names. It does not say whether a pair is an edge of the secret 
 
 def neighbourhood(release: Release, context: PublicContext) -> str:
     """The target, its snapshot neighbours and the released changes, as SVG."""
-    named = {node for pair in release.intervention.delete + release.intervention.add for node in pair}
-    others = sorted({*context.snapshot.neighbours(release.target), *named} - {release.target})
+    near = context.snapshot.neighbours(release.target)
+    others = sorted({*near, *release.intervention.nodes} - {release.target})
     place: dict[int, tuple[float, float]] = {release.target: (210.0, 150.0)}
     for position, node in enumerate(others):
         angle = 2 * math.pi * position / max(len(others), 1) - math.pi / 2
         place[node] = (210 + 150 * math.cos(angle), 150 + 110 * math.sin(angle))
-    public = {(min(release.target, node), max(release.target, node)) for node in others} - set(release.intervention.add)
-    lines = [_line(place, pair, "#8a94a0", "") for pair in sorted(public - set(release.intervention.delete))]
-    lines += [_line(place, pair, "#b3261e", "7 5") for pair in release.intervention.delete]
-    lines += [_line(place, pair, "#0b5cad", "2 4") for pair in release.intervention.add]
+    public = {pair(release.target, node) for node in near} - set(release.intervention.add)
+    lines = [_line(place, ends, "#8a94a0", "") for ends in sorted(public - set(release.intervention.delete))]
+    lines += [_line(place, ends, "#b3261e", "7 5") for ends in release.intervention.delete]
+    lines += [_line(place, ends, "#0b5cad", "2 4") for ends in release.intervention.add]
     nodes = [_node(context.label(node), *place[node], node == release.target) for node in place]
     masks = ", ".join(str(feature) for feature in release.intervention.mask)
-    note = f'<text x="8" y="296">masked features of the target: {masks}</text>' if masks else ""
-    return f'<svg viewBox="0 0 420 304" role="img" aria-label="{escape(str(release.intervention))}">' + "".join(
+    note = f'<text x="8" y="316">masked features of the target: {masks}</text>' if masks else ""
+    return f'<svg viewBox="0 0 420 324" role="img" aria-label="{escape(str(release.intervention))}">' + "".join(
         [*lines, *nodes, note, "</svg>"]
     )
 
 
-def _line(place: dict[int, tuple[float, float]], pair: tuple[int, int], colour: str, dashes: str) -> str:
-    (x1, y1), (x2, y2) = place[pair[0]], place[pair[1]]
+def _caption(release: Release) -> str:
+    """What the picture draws, and what it does not say."""
+    drawn = ["Dashed red: pairs that the release deletes."] if release.intervention.delete else []
+    drawn += ["Dotted blue: pairs that the release adds."] if release.intervention.add else []
+    return (
+        f"Node {release.target_name} and, in grey, its pairs in the public snapshot. "
+        f"{' '.join(drawn) or 'The release names no pair.'} It does not say whether a pair is an edge of the secret "
+        "graph."
+    )
+
+
+def _line(place: dict[int, tuple[float, float]], ends: Pair, colour: str, dashes: str) -> str:
+    (x1, y1), (x2, y2) = place[ends[0]], place[ends[1]]
     width = 3 if dashes else 1.5
     return (
         f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}" '
@@ -97,11 +109,16 @@ def _line(place: dict[int, tuple[float, float]], pair: tuple[int, int], colour: 
 
 
 def _node(label: str, x: float, y: float, is_target: bool) -> str:
+    """A circle with the node's name: inside where it fits, below otherwise; whole, or cut with an ellipsis."""
     colour, radius = ("#0b5cad", 24) if is_target else ("#ffffff", 19)
-    ink = "#ffffff" if is_target else "#1b2430"
+    inside = len(label) <= FITS_INSIDE
+    ink = "#ffffff" if is_target and inside else "#1b2430"
+    halo = "" if inside else ";paint-order:stroke;stroke:#ffffff;stroke-width:4px"  # or lines would cross the name
+    shown = label if len(label) <= LONGEST_NAME else label[: LONGEST_NAME - 1] + "…"
     return (
-        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{colour}" stroke="#1b2430"/>'
-        f'<text x="{x:.1f}" y="{y + 4:.1f}" text-anchor="middle" style="fill:{ink}">{escape(label[:8])}</text>'
+        f'<g><title>{escape(label)}</title><circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{colour}" '
+        f'stroke="#1b2430"/><text x="{x:.1f}" y="{y + (4 if inside else radius + 13):.1f}" text-anchor="middle" '
+        f'style="fill:{ink}{halo}">{escape(shown)}</text></g>'
     )
 
 

@@ -10,6 +10,7 @@ from privcfs.cli.commands import VAULT, JsonOption, VaultOption
 from privcfs.cli.output import emit, say
 from privcfs.cli.settings import load_settings
 from privcfs.errors import MissingDependency, SettingsError
+from privcfs.public.epsilon import show
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -103,13 +104,16 @@ def make_key(
 
 @keys_app.command("list")
 def list_keys(vault: VaultOption = VAULT, as_json: JsonOption = False) -> None:
-    """Show every key, without its secret."""
+    """Show every key and what it may do, without its secret."""
     for key in _keys(vault).all():
         if as_json:
             emit(key.to_dict())
         else:
             state = f"revoked {key.revoked}" if key.revoked else f"until {key.ends}"
-            say(f"{key.name}  {key.role:7}  {key.analyst}  {state}")
+            cap = "no cap" if key.cap is None else f"may spend {show(key.cap)}"
+            pace = "any pace" if key.per_minute is None else f"{key.per_minute} requests a minute"
+            targets = "any target" if key.targets is None else f"{len(key.targets)} targets"
+            say(f"{key.name}  {key.role:7}  {key.analyst}  {cap}  {pace}  {targets}  {state}")
 
 
 @keys_app.command("revoke")

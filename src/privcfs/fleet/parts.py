@@ -101,7 +101,8 @@ def release_part(vault: Vault, job: Job, part: Part) -> Done:
 
 def _answer(vault: Vault, target: str, release: Release) -> Answer:
     """In words that name nodes as the public does."""
-    released, guess = ("; ".join(in_words(one, vault.context)) for one in (release.intervention, vault.guess(target)))
+    interventions = vault.context.named(release.intervention), vault.guess(target)
+    released, guess = ("; ".join(in_words(one)) for one in interventions)
     return Answer(target, released, guess, release.to_json())
 
 

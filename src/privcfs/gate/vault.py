@@ -164,7 +164,7 @@ class Vault:
         may spend in all, where that is less than the ledger's own limit.
         """
         question = self._question(target, epsilon, analyst, request_id, avoiding, beyond, cap)
-        return Release.from_json(self._answers([question])[0])
+        return self._named(self._answers([question])[0])
 
     def release_all(
         self,
@@ -177,7 +177,7 @@ class Vault:
         asked = [self._question(target, price, analyst, name, cap=cap) for target, price, name in questions]
         if len({one.request.request_id for one in asked}) < len(asked):
             raise InputError("request ids must differ within a batch.")
-        return [Release.from_json(text) for text in self._answers(asked)]
+        return [self._named(text) for text in self._answers(asked)]
 
     def try_out(self, target: int | str, epsilon: Price) -> Intervention:
         """What a release might look like: drawn as one would be, but on the public snapshot; costs nothing."""
@@ -188,7 +188,7 @@ class Vault:
         on_snapshot = lambda limit: utility.score(evaluate(snapshot, context, candidates, limit))  # noqa: E731
         with nullcontext() if self._answer_seconds is None else ANSWERING:  # or it would wait for private evaluations
             scores = self._evaluated(node, utility.failed(candidates), monotonic(), on_snapshot)
-        return candidates[mechanism.draw(scores, price, self._randomness)]
+        return context.named(candidates[mechanism.draw(scores, price, self._randomness)])
 
     def guess(self, target: int | str) -> Intervention:
         """The honest zero: the best guess from public data alone; costs nothing."""
@@ -244,11 +244,13 @@ class Vault:
         """Whether an intervention really flips the decision: a paid answer, and a noisy one (randomised response)."""
         node, price = self._context.node(target), self._price(epsilon)
         candidates = alone(intervention, node, self._context)
-        asked = Asked("randomised response", f"does it flip: {intervention}")
+        asked = Asked("randomised response", f"does it flip: {intervention.in_numbers()}")
         request = self._request(node, price, asked, YES_OR_NO, analyst, request_id)
         guarantee = Guarantee(price, Fraction(1), self._adjacency)
+        labels = self._context.labels({node, *intervention.nodes})
         yes, no = (
-            Verdict(node, intervention, flips, guarantee, request.request_id).to_json() for flips in (True, False)
+            Verdict(node, intervention, flips, guarantee, request.request_id, labels).to_json()
+            for flips in (True, False)
         )
 
         def draw(started: float) -> str:
@@ -268,7 +270,9 @@ class Vault:
         asked = Asked("close call by matched profile", f"one of {nodes}")
         request = self._request(nodes[0], price, asked, CLOSE_CALL, analyst, request_id)
         guarantee = Guarantee(price, Fraction(1), self._adjacency)
-        answers = [Selection(node, guarantee, request.request_id).to_json() for node in nodes]
+        answers = [
+            Selection(node, guarantee, request.request_id, self._context.labels([node])).to_json() for node in nodes
+        ]
 
         def draw(started: float) -> str:
             far = Scores(np.zeros(len(nodes), np.int64), CLOSENESS)
@@ -280,7 +284,8 @@ class Vault:
 
     def propose(self, target: int | str) -> Candidates:
         """The public list that a release for this target would be drawn from; costs nothing."""
-        return self._method.candidates.propose(self._context, self._context.node(target))
+        found = self._method.candidates.propose(self._context, self._context.node(target))
+        return replace(found, names=self._context.labels(found.nodes))
 
     def balance(self, analyst: str | None = None) -> Balance:
         """What is spent and left, in all or by one analyst."""
@@ -339,7 +344,7 @@ class Vault:
         method = self._method if beyond is None else going_beyond(known(beyond, self._context), self._method)
         if beyond is not None:
             refuse_many_levels(method, InputError)
-        named = f"avoiding {[str(one) for one in avoiding]}" if avoiding else ""
+        named = f"avoiding {[one.in_numbers() for one in avoiding]}" if avoiding else ""
         digest = self._digest if beyond is None else public_digest(self._context, method)
         asked = Asked(method.draws_by, named, digest)
         request = replace(self._request(node, price, asked, dearest(method), analyst, request_id), cap=cap)
@@ -414,7 +419,7 @@ class Vault:
                 deadline.check()
                 return scores
         except (Exception, SystemExit) as error:
-            self._failures.append(f"target {target}: {type(error).__name__}: {error}")
+            self._failures.append(f"target {self._context.label(target)}: {type(error).__name__}: {error}")
             return fallback
 
     def _scores(self, candidates: Candidates, deadline: Deadline) -> Scores:
@@ -447,7 +452,13 @@ class Vault:
             assumptions=tuple(sorted(item.name for item in self._context.assumptions)),
             analyst=request.analyst,
             request_id=request.request_id,
+            labels=self._context.labels({request.target, *candidates[drawn].nodes}),
         )
+
+    def _named(self, text: str) -> Release:
+        """A stored release; version 0.1 stored no names."""
+        release = Release.from_json(text)
+        return release if release.labels else replace(release, labels=self._context.labels(release.nodes))
 
 
 def refuse_many_levels(method: Method, fault: type[PrivcfsError]) -> None:
@@ -487,8 +498,10 @@ def verify(release: Release, ledger: Ledger, context: PublicContext, method: Met
     """What holds of a certificate. Reads no edge; the ledger's chain was checked when the ledger was opened."""
     stored = ledger.released(release.analyst, release.request_id)
     proposed = method.candidates.propose(context, context.node(release.target))
+    texts = release.to_json(), replace(release, labels={}).to_json()  # version 0.1 stored no names, but printed them
     return {
-        "the ledger holds this release, word for word": stored == release.to_json(),
+        "the ledger holds this release, word for word": stored in texts,
+        "the names are this vault's": release.labels in ({}, context.labels(release.nodes)),
         "public context and method are this vault's": release.context_digest == public_digest(context, method),
         "the intervention is on the public list": release.intervention in proposed,
         "the price is the one guaranteed": release.epsilon == release.guarantee.epsilon,

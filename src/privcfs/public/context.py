@@ -3,6 +3,7 @@
 import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -14,6 +15,7 @@ from privcfs.errors import ContextError, UnknownNode
 from privcfs.files import EdgeListReader, Nodes, gather, neighbour_lists, read_features, read_node_ids
 from privcfs.public.assumptions import DEFAULT, Assumption
 from privcfs.public.backbones.backbone import Backbone
+from privcfs.public.interventions import Intervention
 from privcfs.store import FEATURES, PAIRS, SUFFIX, checksums_of, open_store
 
 FeatureRow = tuple[NDArray[np.int32], NDArray[np.float32]]
@@ -132,6 +134,15 @@ class PublicContext(FeatureRows):
     def label(self, node: int) -> str:
         """The node's public name, or its number."""
         return str(node) if self.node_ids is None else self.node_ids[node]
+
+    def labels(self, nodes: Iterable[int]) -> dict[int, str]:
+        """The public names of those nodes that exist; none where nodes have no names."""
+        names = self.node_ids or ()
+        return {node: names[node] for node in sorted(nodes) if 0 <= node < len(names)}
+
+    def named(self, intervention: Intervention) -> Intervention:
+        """The same intervention, which now carries the public names of its nodes."""
+        return replace(intervention, names=self.labels(intervention.nodes))
 
     def _nodes(self) -> Nodes:
         count = int(self.features.shape[0])

@@ -1,13 +1,14 @@
 """What a release says: which pairs to delete, which to add, which features of the target to mask."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import index
 from typing import Any
 
 from privcfs.errors import InputError
 
 Pair = tuple[int, int]
+NOTHING = "no intervention"
 
 
 def pair(u: int, w: int) -> Pair:
@@ -21,12 +22,14 @@ def pair(u: int, w: int) -> Pair:
 class Intervention:
     """Delete pairs, add pairs, mask features; each sorted and unique, no pair both deleted and added.
 
-    Deleting an absent edge or adding a present one changes nothing, so an intervention asserts no edge.
+    Deleting an absent edge or adding a present one changes nothing, so an intervention asserts no edge. Public names of
+    nodes (`names`) are for people: two interventions that differ in them alone are equal.
     """
 
     delete: tuple[Pair, ...] = ()
     add: tuple[Pair, ...] = ()
     mask: tuple[int, ...] = ()
+    names: Mapping[int, str] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         try:
@@ -44,6 +47,11 @@ class Intervention:
         """How many elements it has."""
         return len(self.delete) + len(self.add) + len(self.mask)
 
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        """The nodes of its pairs, ascending."""
+        return tuple(sorted({node for ends in self.delete + self.add for node in ends}))
+
     def to_dict(self) -> dict[str, list[Any]]:
         """As JSON shows it."""
         return {
@@ -53,12 +61,25 @@ class Intervention:
         }
 
     @classmethod
-    def from_dict(cls, fields: Mapping[str, Iterable[Any]]) -> "Intervention":
-        """The inverse of `to_dict`."""
+    def from_dict(cls, fields: Mapping[str, Iterable[Any]], names: Mapping[int, str] | None = None) -> "Intervention":
+        """The inverse of `to_dict`; `names` are public names of its nodes, where they have any."""
         delete, add = (tuple(pair(int(u), int(w)) for u, w in fields[name]) for name in ("delete", "add"))
-        return cls(delete, add, tuple(int(feature) for feature in fields["mask"]))
+        return cls(delete, add, tuple(int(feature) for feature in fields["mask"]), names or {})
 
-    def __str__(self) -> str:
+    def elements(self) -> list[str]:
+        """Each element in words, such as `add u1 - u2`: the spaces keep pairs legible where names contain a hyphen."""
+        pairs = [("delete", *ends) for ends in self.delete] + [("add", *ends) for ends in self.add]
+        lines = [f"{verb} {self._name(u)} - {self._name(w)}" for verb, u, w in pairs]
+        return lines + [f"mask feature {feature}" for feature in self.mask]
+
+    def in_numbers(self) -> str:
+        """The text that ledgers keep of it: the same whatever the names, and the same since version 0.1."""
         parts = [f"delete {u}-{w}" for u, w in self.delete] + [f"add {u}-{w}" for u, w in self.add]
         parts += [f"mask feature {feature}" for feature in self.mask]
-        return ", ".join(parts) if parts else "no intervention"
+        return ", ".join(parts) or NOTHING
+
+    def __str__(self) -> str:
+        return ", ".join(self.elements()) or NOTHING
+
+    def _name(self, node: int) -> str:
+        return self.names.get(node, str(node))

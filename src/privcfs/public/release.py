@@ -2,8 +2,8 @@
 
 import json
 import re
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -11,6 +11,7 @@ from privcfs.errors import InputError
 from privcfs.public.assumptions import Assumption
 from privcfs.public.epsilon import parse_epsilon, show
 from privcfs.public.interventions import Intervention
+from privcfs.public.labels import labels_from_dict, labels_to_dict
 
 ADJACENCY = "any two private graphs over the same public context"
 FORMAT = 1
@@ -47,7 +48,12 @@ class Guarantee:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A function of public data and of one paid draw. It cannot say whether it flips: that is private."""
+    """A function of public data and of one paid draw. It cannot say whether it flips: that is private.
+
+    `labels` are the public names of the target and of the nodes that the intervention names, empty where nodes have no
+    names. They follow from the public context and the drawn intervention, and two releases that differ in them alone
+    are equal.
+    """
 
     target: int
     intervention: Intervention
@@ -58,10 +64,25 @@ class Release:
     assumptions: tuple[str, ...]
     analyst: str
     request_id: str
+    labels: Mapping[int, str] = field(default_factory=dict, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.labels:
+            object.__setattr__(self, "intervention", replace(self.intervention, names=self.labels))
+
+    @property
+    def target_name(self) -> str:
+        """The target's public name, or its number."""
+        return self.labels.get(self.target, str(self.target))
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        """The target and the nodes that the intervention names, ascending."""
+        return tuple(sorted({self.target, *self.intervention.nodes}))
 
     def to_dict(self) -> dict[str, Any]:
-        """The certificate as JSON shows it."""
-        return {
+        """The certificate as JSON shows it; it has `labels` exactly where nodes have names."""
+        fields = {
             "format": FORMAT,
             "target": self.target,
             "intervention": self.intervention.to_dict(),
@@ -73,6 +94,7 @@ class Release:
             "analyst": self.analyst,
             "request_id": self.request_id,
         }
+        return {**fields, "labels": labels_to_dict(self.labels)} if self.labels else fields
 
     def to_json(self) -> str:
         """Canonical text: the same release is the same bytes."""
@@ -80,7 +102,7 @@ class Release:
 
     @classmethod
     def from_json(cls, text: str) -> "Release":
-        """The inverse of `to_json`; further keys, such as labels for people, are passed over."""
+        """The inverse of `to_json`; unknown keys are passed over."""
         try:
             fields = json.loads(text)
             if fields["format"] != FORMAT:
@@ -103,11 +125,15 @@ class Release:
                 assumptions=tuple(str(item) for item in fields["assumptions"]),
                 analyst=str(fields["analyst"]),
                 request_id=str(fields["request_id"]),
+                labels=labels_from_dict(fields.get("labels", {})),
             )
         except (KeyError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
             raise InputError(
                 f"release is not a certificate of privcfs ({error!r}); give the JSON of one release."
             ) from None
+
+    def __str__(self) -> str:
+        return f"{self.target_name}: {self.intervention} (epsilon {show(self.epsilon)})"
 
 
 def _fraction(text: str) -> Fraction:

@@ -47,7 +47,8 @@ class Surroundings:
             tuple(pair(self.place(one), self.place(other)) for one, other in pairs)
             for pairs in (candidates.deletions, candidates.additions)
         )
-        return replace(candidates, target=self.place(candidates.target), deletions=deletions, additions=additions)
+        target = self.place(candidates.target)
+        return replace(candidates, target=target, deletions=deletions, additions=additions, names={})
 
 
 def is_large(context: PublicContext) -> bool:

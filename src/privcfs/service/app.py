@@ -1,14 +1,14 @@
 """The HTTP interface. Every answer is a function of public data, keys, and paid releases."""
 
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib import resources
 from threading import Lock
 from time import monotonic
-from typing import Annotated, Any, final
+from typing import Annotated, Any, Literal, final
 
 from fastapi import Depends, FastAPI, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -17,13 +17,16 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
-from privcfs.errors import NoKey, NotAllowed, PrivcfsError, TooFast, UnknownRequest
+from privcfs.errors import NoKey, NotAllowed, PrivcfsError, TooFast, UnknownNode, UnknownRequest
 from privcfs.gate.accounting import Balance
 from privcfs.gate.ledger.ledger import Ledger
 from privcfs.gate.vault import Vault
+from privcfs.public.context import DIGITS
 from privcfs.public.epsilon import parse_epsilon, show
+from privcfs.public.interventions import Intervention
+from privcfs.public.labels import labels_to_dict
 from privcfs.public.release import Release
-from privcfs.service.keys import Key, Keys
+from privcfs.service.keys import Key, Keys, caps_of_analysts
 from privcfs.service.metrics import Metrics
 from privcfs.service.watch import Housekeeper, Watch
 
@@ -48,14 +51,15 @@ PROBLEMS = {
 }
 BEARER = HTTPBearer(auto_error=False, description="A key that the owner made")
 Text = Annotated[str, Field(min_length=1, max_length=200)]
+Number = Annotated[int, Field(strict=True, ge=0, lt=10**18)]
 
 
 class Question(BaseModel):
-    """One release to pay for."""
+    """One release to pay for. A target that is a number is a node's number; text is a name where nodes have names."""
 
     model_config = ConfigDict(extra="forbid")
 
-    target: Text
+    target: Text | Number
     epsilon: Text
     request_id: Annotated[str, Field(min_length=1, max_length=100)] | None = None
 
@@ -169,7 +173,7 @@ def make_app(vault: Vault, keys: Keys) -> FastAPI:
 
     Caller = Annotated[Key, Depends(anyone)]
     OwnerOnly = Annotated[Key, Depends(owner)]
-    Node = Annotated[str, Path(min_length=1, max_length=200)]
+    Node = Annotated[int | str, Depends(_asked_node)]
 
     @app.get("/v1/me", summary="What your key may do")
     def who(key: Caller) -> dict[str, Any]:
@@ -177,8 +181,7 @@ def make_app(vault: Vault, keys: Keys) -> FastAPI:
 
     @app.post("/v1/releases", summary="Pay for one private counterfactual")
     def release(question: Question, key: Caller, request: Request) -> dict[str, Any]:
-        _may_ask(service, key, question.target)
-        request.state.note = f"{question.target} at epsilon {question.epsilon}"
+        request.state.note = f"{_may_ask(service, key, question.target)} at epsilon {question.epsilon}"
         found = service.vault.release(
             question.target, question.epsilon, analyst=key.analyst, request_id=question.request_id, cap=key.cap
         )
@@ -208,11 +211,10 @@ def make_app(vault: Vault, keys: Keys) -> FastAPI:
         _may_ask(service, key, target)
         found = service.vault.propose(target)
         listed = [found[position].to_dict() for position in range(min(most, len(found)))]
-        named = {node for pair in found.deletions + found.additions for node in pair}
         return {
             "target": found.target,
             "number": len(found),
-            "labels": _labels(service, named | {found.target}),
+            "labels": _labels(service, found.nodes),
             "deletable": [list(pair) for pair in found.deletions],
             "addable": [list(pair) for pair in found.additions],
             "maskable": list(found.features),
@@ -228,25 +230,24 @@ def make_app(vault: Vault, keys: Keys) -> FastAPI:
         among = {
             tuple(sorted((one, int(other)))) for one in shown for other in snapshot.neighbours(one) if other in shown
         }
-        listed = service.vault.propose(target)
-        named = shown | {end for pair in listed.deletions + listed.additions for end in pair}
-        labels = _labels(service, named)
+        labels = _labels(service, shown.union(service.vault.propose(target).nodes))
         return {"target": node, "neighbours": near, "pairs": sorted(map(list, among)), "labels": labels}
 
     @app.get("/v1/guess/{target:path}", summary="The honest zero: the best guess from public data alone; free")
     def guess(target: Node, key: Caller) -> dict[str, Any]:
         _may_ask(service, key, target)
-        return {"intervention": service.vault.guess(target).to_dict(), "epsilon": "0"}
+        return {**_free(service, target, service.vault.guess(target)), "epsilon": "0"}
 
     @app.get("/v1/quote", summary="What a release would cost, and whether it fits; free")
     def quote(epsilon: Annotated[str, Query(min_length=1, max_length=200)], key: Caller) -> dict[str, Any]:
         price, cost = parse_epsilon(epsilon), service.vault.cost(epsilon)
-        left = _left(service, key)
+        left, limited_by = _left(service, key)
         return {
             "epsilon": show(price),
             "cost": show(cost),
             "unit": service.ledger.limit.contract.unit,
             "left": show(left),
+            "limited_by": limited_by,
             "fits": cost <= left,
         }
 
@@ -255,19 +256,20 @@ def make_app(vault: Vault, keys: Keys) -> FastAPI:
         _may_ask(service, key, question.target)
         drawn = service.vault.try_out(question.target, question.epsilon)
         return {
-            "intervention": drawn.to_dict(),
+            **_free(service, question.target, drawn),
             "note": "drawn on the public snapshot; not a release, and not paid for",
         }
 
     @app.get("/v1/budget", summary="What you have spent and what is left; for the owner, of everyone")
     def budget(key: Caller) -> dict[str, Any]:
-        own = service.ledger.balance(key.analyst)
-        fields = {"yours": _balance(own), "left": show(_left(service, key))}
+        left, limited_by = _left(service, key)
+        yours = _balance(_own_balance(service, key.analyst, key.cap))
+        fields = {"yours": yours, "left": show(left), "limited_by": limited_by}
         if key.role == "owner":
             limit = service.ledger.limit
             fields["all"] = _balance(service.ledger.balance())
-            names = sorted({one.analyst for one in service.keys.all()})
-            fields["analysts"] = {name: _balance(service.ledger.balance(name)) for name in names}
+            caps = caps_of_analysts(service.keys.all())
+            fields["analysts"] = {name: _balance(_own_balance(service, name, cap)) for name, cap in caps.items()}
             fields["contract"] = limit.contract.to_dict()
             fields["meaning"] = limit.contract.meaning(limit.total)
             fields["held"] = show(service.ledger.balance().held)
@@ -356,23 +358,47 @@ def _page(content: bytes, kind: str) -> Callable[[], Response]:
     return page
 
 
-def _may_ask(service: Service, key: Key, target: str) -> None:
-    """By the public name of a node that exists."""
+def _asked_node(
+    target: Annotated[str, Path(min_length=1, max_length=200)], by_number: Annotated[bool, Query()] = False
+) -> int | str:
+    """The node of a path, which is text: a name where nodes have names, unless the caller says that it is a number."""
+    if by_number and not DIGITS.fullmatch(target):
+        raise UnknownNode(f"target {target[:80]!r} is not a number; leave by_number out to ask by name.")
+    return int(target) if by_number else target
+
+
+def _may_ask(service: Service, key: Key, target: int | str) -> str:
+    """The public name of a node that exists and that this key may ask about."""
     context = service.vault.context
-    key.may_ask_about(context.label(context.node(target)))
+    name = context.label(context.node(target))
+    key.may_ask_about(name)
+    return name
 
 
-def _left(service: Service, key: Key) -> Fraction:
-    """What this analyst may still spend: the least of all limits."""
+def _left(service: Service, key: Key) -> tuple[Fraction, Literal["you", "everyone"]]:
+    """What this analyst may still spend, and whose limit that is: their own, or that of all analysts together."""
     (whole, own), limit = service.ledger.sums(key.analyst), service.ledger.limit
-    lefts = [limit.total - whole, *(cap - own for cap in (limit.per_analyst, key.cap) if cap is not None)]
-    return max(min(lefts), Fraction(0))
+    everyone = max(limit.total - whole, Fraction(0))
+    yours = min((max(cap - own, Fraction(0)) for cap in (limit.per_analyst, key.cap) if cap is not None), default=None)
+    return (everyone, "everyone") if yours is None or yours >= everyone else (yours, "you")
 
 
-def _labels(service: Service, nodes: set[int]) -> dict[str, str]:
+def _own_balance(service: Service, analyst: str, cap: Fraction | None) -> Balance:
+    """One analyst's account; its limit is the least of those that hold for this analyst alone, a key's cap included."""
+    balance, total = service.ledger.balance(analyst), service.ledger.limit.total
+    limits = [limit for limit in (balance.limit, cap) if limit is not None]
+    return replace(balance, limit=min(*limits, total) if limits else None)
+
+
+def _labels(service: Service, nodes: Iterable[int]) -> dict[str, str]:
     """Public names, where nodes have any."""
-    context = service.vault.context
-    return {} if context.node_ids is None else {str(node): context.label(node) for node in sorted(nodes)}
+    return labels_to_dict(service.vault.context.labels(nodes))
+
+
+def _free(service: Service, target: int | str, found: Intervention) -> dict[str, Any]:
+    """An intervention that costs nothing, with its target and the names of its nodes."""
+    node = service.vault.context.node(target)
+    return {"target": node, "intervention": found.to_dict(), "labels": _labels(service, {node, *found.nodes})}
 
 
 def _balance(balance: Balance) -> dict[str, Any]:

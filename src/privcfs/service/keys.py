@@ -4,7 +4,7 @@ import hashlib
 import json
 import secrets
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
@@ -74,6 +74,11 @@ class Key:
             "targets": None if self.targets is None else sorted(self.targets),
             "per_minute": self.per_minute,
         }
+
+    @property
+    def valid(self) -> bool:
+        """Whether it is neither revoked nor past its end."""
+        return self.revoked is None and (self.ends is None or self.ends > _text(datetime.now(UTC)))
 
     def may_ask_about(self, target: str) -> None:
         """Refuses a target that the owner has not allowed."""
@@ -147,8 +152,7 @@ class Keys:
         if not compare_digest(expected, _digest(secret)) or row is None:
             return None
         key = _key(row)
-        over = key.ends is not None and key.ends <= _text(datetime.now(UTC))
-        return None if key.revoked or over else key
+        return key if key.valid else None
 
     def revoke(self, name: str) -> None:
         """Ends a key now."""
@@ -188,6 +192,15 @@ class Keys:
         with self._engine.connect() as connection:
             for row in connection.execute(LOG.select().order_by(LOG.c.position.desc()).limit(most)).mappings():
                 yield dict(row)
+
+
+def caps_of_analysts(keys: Iterable[Key]) -> dict[str, Fraction | None]:
+    """The most that each analyst may spend by their valid keys: the largest cap, or none where one key has none."""
+    caps: dict[str, list[Fraction | None]] = {}
+    for key in keys:
+        caps.setdefault(key.analyst, []).extend([key.cap] if key.valid else [])
+    known = {analyst: [cap for cap in some if cap is not None] for analyst, some in sorted(caps.items())}
+    return {analyst: max(some) if some and len(some) == len(caps[analyst]) else None for analyst, some in known.items()}
 
 
 def _key(row: Any) -> Key:

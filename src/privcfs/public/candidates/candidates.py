@@ -1,7 +1,7 @@
 """The public list that a release is drawn from."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import combinations
@@ -46,6 +46,7 @@ class Candidates:
     features: tuple[int, ...] = ()
     pair_sets: tuple[Choice, ...] = ((),)
     feature_sets: tuple[Choice, ...] = ((),)
+    names: Mapping[int, str] = field(default_factory=dict, repr=False, compare=False)  # public, of nodes; for people
     starts: NDArray[np.int64] = field(
         init=False, repr=False, compare=False
     )  # of each pair set's candidates, and the end
@@ -60,6 +61,11 @@ class Candidates:
 
     def __len__(self) -> int:
         return int(self.starts[-1])
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        """The target and the nodes of every pair that a candidate may name, ascending."""
+        return tuple(sorted({self.target, *(node for ends in self.deletions + self.additions for node in ends)}))
 
     @property
     def widths(self) -> NDArray[np.int64]:
@@ -91,6 +97,7 @@ class Candidates:
             delete=tuple(self.deletions[i] for i in chosen if i < border),
             add=tuple(self.additions[i - border] for i in chosen if i >= border),
             mask=tuple(self.features[i] for i in self.feature_sets[feature_set]),
+            names=self.names,
         )
 
     def __iter__(self) -> Iterator[Intervention]:

@@ -149,7 +149,8 @@ async function quote() {
   if (!(epsilon > 0)) return;
   find("gauge").replaceChildren(gauge(epsilon));
   const found = await ask("GET", `v1/quote?epsilon=${encodeURIComponent(find("epsilon").value.trim())}`);
-  const facts = [["Cost", `${found.unit} ${found.cost}`], ["Left before", found.left ?? "no limit"], ["Fits", found.fits ? "yes" : "no: ask for less"]];
+  const whose = found.limited_by === "you" ? "of your own limit" : "of everyone's limit";
+  const facts = [["Cost", `${found.unit} ${found.cost}`], ["Left before", `${found.left} ${whose}`], ["Fits", found.fits ? "yes" : "no: ask for less"]];
   find("before").replaceChildren(...facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
   find("pay").disabled = !found.fits || !find("target").value.trim();
   find("pay").textContent = `Pay ${found.cost} and ask`;
@@ -165,8 +166,7 @@ async function candidates() {
   const target = find("target").value.trim();
   if (!target) return;
   const found = await ask("GET", `v1/candidates/${encodeURIComponent(target)}?most=0`);
-  const name = (node) => found.labels[node] ?? String(node);
-  const pairs = (list) => list.map(([one, other]) => `${name(one)} – ${name(other)}`);
+  const pairs = (list) => list.map((ends) => inWords(ends, found.labels));
   find("candidates").replaceChildren(
     make("p", { className: "help" }, `${found.number.toLocaleString("en")} candidates, the same whatever the private edges are.`),
     ...chips("Pairs to delete", pairs(found.deletable)),
@@ -217,7 +217,7 @@ find("ask-form").addEventListener("submit", async (event) => {
   try {
     const release = await ask("POST", "v1/releases", body);
     pending = null;
-    await present(release.intervention, body.target, release);
+    await present(release, body.target, release);
     await quote();
   } catch (error) {
     if (error.final) pending = null;
@@ -230,24 +230,28 @@ find("try").addEventListener("click", async () => {
   const body = { target: find("target").value.trim(), epsilon: find("epsilon").value.trim() };
   try {
     const found = await ask("POST", "v1/dry-run", body);
-    await present(found.intervention, body.target, null);
+    await present(found, body.target, null);
   } catch (error) {
     say(error.message, "bad");
   }
 });
 
-function describe(intervention, name) {
+const nameOf = (node, labels) => labels?.[node] ?? String(node);
+const inWords = ([one, other], labels) => `${nameOf(one, labels)} - ${nameOf(other, labels)}`;
+const short = (name) => ([...name].length > 14 ? `${[...name].slice(0, 13).join("")}…` : name);
+
+function describe({ intervention, labels }) {
   const parts = [
-    ...intervention.delete.map(([one, other]) => `delete ${name(one)} – ${name(other)}`),
-    ...intervention.add.map(([one, other]) => `add ${name(one)} – ${name(other)}`),
+    ...intervention.delete.map((ends) => `delete ${inWords(ends, labels)}`),
+    ...intervention.add.map((ends) => `add ${inWords(ends, labels)}`),
     ...intervention.mask.map((feature) => `mask feature ${feature}`),
   ];
   return parts.length ? parts.join(", ") : "no intervention";
 }
 
-async function present(intervention, target, release) {
+async function present(found, target, release) {
   find("answer-title").textContent = release ? "Answer" : "An answer might look like this (public data only, not paid)";
-  find("words").textContent = describe(intervention, String);
+  find("words").textContent = describe(found);
   find("zero").textContent = "";
   find("picture").replaceChildren();
   find("promise").textContent = release ? release.guarantee.statement : "Drawn on the public snapshot. It says nothing about the private graph.";
@@ -256,7 +260,7 @@ async function present(intervention, target, release) {
   find("answer").hidden = false;
   find("answer-title").focus();
   try {
-    await illustrate(intervention, target);
+    await illustrate(found.intervention, target);
   } catch (error) {
     say(`The answer is here; its picture is not: ${error.message}`, "bad");
   }
@@ -264,23 +268,22 @@ async function present(intervention, target, release) {
 
 async function illustrate(intervention, target) {
   const around = await ask("GET", `v1/neighbourhood/${encodeURIComponent(target)}`);
-  const name = (node) => around.labels[node] ?? String(node);
-  find("words").textContent = describe(intervention, name);
   find("picture").replaceChildren(neighbourhood(around, intervention, [...intervention.delete, ...intervention.add].flat()));
-  find("legend").textContent = "Public pairs of the node; dashed: to delete; thick: to add. Private pairs are never drawn.";
+  const drawn = [["delete", "dashed: to delete"], ["add", "thick: to add"]].filter(([kind]) => intervention[kind].length);
+  find("legend").textContent = `${["Public pairs of the node", ...drawn.map(([, words]) => words)].join("; ")}. Private pairs are never drawn.`;
   const guess = await ask("GET", `v1/guess/${encodeURIComponent(target)}`);
-  find("zero").textContent = `For nothing, public data alone suggest: ${describe(guess.intervention, name)}.`;
+  find("zero").textContent = `For nothing, public data alone suggest: ${describe(guess)}.`;
 }
 
 function neighbourhood(around, intervention, named) {
-  const others = [...new Set([...around.neighbours, ...named])].filter((node) => node !== around.target).slice(0, 24);
+  const others = [...new Set([...named, ...around.neighbours])].filter((node) => node !== around.target).slice(0, 24);
   const place = new Map([[around.target, [200, 160]]]);
   others.forEach((node, number) => {
     const angle = (2 * Math.PI * number) / Math.max(others.length, 1) - Math.PI / 2;
     place.set(node, [200 + 150 * Math.cos(angle), 160 + 120 * Math.sin(angle)]);
   });
   const same = (list, one, other) => list.some(([a, b]) => (a === one && b === other) || (a === other && b === one));
-  const words = `Public neighbourhood of ${around.labels[around.target] ?? around.target} with ${others.length} other nodes`;
+  const words = `Public neighbourhood of ${nameOf(around.target, around.labels)} with ${others.length} other nodes`;
   const picture = draw("svg", { viewBox: "0 0 400 330", role: "img", "aria-label": words });
   const line = (one, other, kind) => {
     const [from, to] = [place.get(one), place.get(other)];
@@ -292,8 +295,10 @@ function neighbourhood(around, intervention, named) {
   for (const [node, [x, y]] of place) {
     const self = node === around.target;
     const below = self || y > 165;
-    const text = draw("text", { x, y: below ? y + 24 : y - 13, "text-anchor": "middle" }, String(around.labels[node] ?? node).slice(0, 14));
-    picture.append(draw("circle", { class: self ? "dot self" : "dot", cx: x, cy: y, r: self ? 10 : 7 }), text);
+    const name = nameOf(node, around.labels);
+    const text = draw("text", { x, y: below ? y + 24 : y - 13, "text-anchor": "middle" }, short(name));
+    const dot = draw("circle", { class: self ? "dot self" : "dot", cx: x, cy: y, r: self ? 10 : 7 });
+    picture.append(draw("g", {}, draw("title", {}, name), dot, text));
   }
   return picture;
 }
@@ -303,7 +308,8 @@ function neighbourhood(around, intervention, named) {
 function meter(name, balance) {
   const limit = balance.limit === null ? null : Number(balance.limit);
   const share = limit ? Math.min(Number(balance.spent) / limit, 1) : 0;
-  const words = `${name}: ${balance.unit} ${balance.spent} of ${balance.limit ?? "no limit"} spent in ${count(balance.answers, "answer")}`;
+  const [of, own] = limit === null ? ["", "; everyone's limit alone applies"] : [` of ${balance.limit}`, ""];
+  const words = `${name}: ${balance.unit} ${balance.spent}${of} spent in ${count(balance.answers, "answer")}${own}`;
   const picture = draw("svg", { viewBox: "0 0 600 18", role: "img", "aria-label": words });
   picture.append(
     draw("rect", { class: "track", x: 1, y: 2, width: 598, height: 14, rx: 7 }),
@@ -398,9 +404,9 @@ function bars(days) {
 
 async function showKeys() {
   const found = await ask("GET", "v1/keys");
-  table("key-rows", ["key", "role", "analyst", "ends", "may spend", "a minute", "state"], found.map((one) => {
+  table("key-rows", ["key", "role", "analyst", "ends", "may spend", "a minute", "targets", "state"], found.map((one) => {
     const end = make("button", { type: "button", className: "quiet", "aria-label": `Revoke key ${one.name} of ${one.analyst}`, onclick: () => revoke(one) }, "Revoke");
-    return [one.name, one.role, one.analyst, one.ends?.slice(0, 10), one.cap ?? "", one.per_minute === null ? "" : String(one.per_minute), one.revoked ? "revoked" : end];
+    return [one.name, one.role, one.analyst, one.ends?.slice(0, 10), one.cap ?? "", one.per_minute === null ? "" : String(one.per_minute), one.targets === null ? "any" : String(one.targets.length), one.revoked ? "revoked" : end];
   }));
 }
 

@@ -186,7 +186,6 @@ def test_a_certificate_of_version_0_1_stays_valid_with_the_names_that_were_print
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(PublicContext, "labels", lambda *_: {})
         release = vault.release("person-3", "1", request_id="old")
-    load_settings(path).remember(vault.head())
     assert "labels" not in release.to_dict()
     printed = {**release.to_dict(), "labels": {str(node): f"person-{node}" for node in release.nodes}}
     for fields in (release.to_dict(), printed):

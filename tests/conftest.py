@@ -23,6 +23,12 @@ def planetoid() -> Path:
     return folder
 
 
+@pytest.fixture(autouse=True)
+def list_of_graphs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests open the same edges with many ledgers: each keeps a list of its own."""
+    monkeypatch.setenv("PRIVCFS_GRAPHS", str(tmp_path / "graphs.json"))
+
+
 @pytest.fixture
 def shell(tmp_path: Path) -> Shell:
     """A newcomer's own graph, in a folder."""

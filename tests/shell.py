@@ -1,6 +1,7 @@
 """A newcomer's own graph in a folder, and `privcfs` run there as a person would."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -23,7 +24,14 @@ class Shell:
     def run(self, *words: str) -> "subprocess.CompletedProcess[str]":
         script = "from privcfs.cli import main; main()"
         command = [sys.executable, "-c", script, *words]
-        return subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=120)
+        return subprocess.run(
+            command, cwd=self.folder, capture_output=True, text=True, timeout=120, env=self.environment
+        )
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Every folder keeps a list of graphs of its own."""
+        return {**os.environ, "PRIVCFS_GRAPHS": str(self.folder / "graphs.json")}
 
     def ask(self, *words: str) -> Any:
         done = self.run(*words, "--json")

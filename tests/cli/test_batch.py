@@ -31,7 +31,7 @@ def rewrite(shell: Shell, old: str, new: str) -> None:
 
 
 def test_every_target_is_released_once_and_again_for_nothing(owner: Shell) -> None:
-    found = owner.ask("batch", "--targets", "targets.txt", "--epsilon", "0.5")
+    found = owner.ask("batch", "--targets", "targets.txt", "--epsilon", "0.5", "--yes")
     assert (found["releases"], found["spent"]) == (12, "6")
     table = parquet.read_table(owner.folder / "releases.parquet").to_pylist()
     assert [row["target"] for row in table] == ALL
@@ -40,22 +40,30 @@ def test_every_target_is_released_once_and_again_for_nothing(owner: Shell) -> No
     assert not any(re.search(r"(delete|add) [0-9]", row["intervention"] + row["public_guess"]) for row in table)
     (owner.folder / "release.json").write_text(table[3]["release"])
     assert owner.ask("verify", "release.json")["valid"]
-    again = owner.ask("batch", "--targets", "targets.txt", "--epsilon", "0.5", "--out", "again.parquet")
+    again = owner.ask("batch", "--targets", "targets.txt", "--epsilon", "0.5", "--yes", "--out", "again.parquet")
     assert again["spent"] == "6"
     assert parquet.read_table(owner.folder / "again.parquet").to_pylist() == table
     assert {Release.from_json(row["release"]).target for row in table} == set(range(12))
 
 
+def test_a_job_that_does_not_fit_or_is_dear_pays_for_nothing_before_it_is_agreed(owner: Shell) -> None:
+    said = owner.fails(BudgetExhausted, "batch", "--targets", "targets.txt", "--epsilon", "1", "--yes")
+    assert "12 releases are to be paid: epsilon 12 is needed, and 10 is left" in " ".join(said.split())
+    said = owner.fails(InputError, "batch", "--targets", "targets.txt", "--epsilon", "0.5")
+    assert "this spends epsilon 6 of the 10 that is left for owner; add --yes" in " ".join(said.split())
+    assert owner.ask("budget")["spent"] == "0"
+
+
 def test_a_job_beyond_the_budget_keeps_what_it_paid_for_and_goes_on_later(owner: Shell) -> None:
-    said = owner.fails(BudgetExhausted, "batch", "--targets", "targets.txt", "--epsilon", "1", "--job", "mine")
+    asked = ("batch", "--targets", "targets.txt", "--epsilon", "1", "--job", "mine")
+    said = owner.fails(BudgetExhausted, *asked, "--as-many-as-fit")
     words = " ".join(said.split())
-    assert "10 of 12 are released; go on with --job mine" in words
+    assert "Nothing was charged" not in words
+    assert "10 of 12 are released and paid; go on with --job mine" in words
     assert "The first without an answer is person-10." in words
     assert parquet.read_table(owner.folder / "releases.parquet").num_rows == 10
     owner.run("budget", "--set-limit", "20", "--set-analyst-limit", "20")
-    rewrite(owner, 'limit = "10" ', 'limit = "20" ')
-    rewrite(owner, 'limit_per_analyst = "10"', 'limit_per_analyst = "20"')
-    found = owner.ask("batch", "--targets", "targets.txt", "--epsilon", "1", "--job", "mine")
+    found = owner.ask("batch", "--targets", "targets.txt", "--epsilon", "1", "--yes", "--job", "mine")
     assert (found["releases"], found["spent"]) == (12, "12")
 
 
@@ -68,7 +76,7 @@ def test_a_targets_file_is_checked_before_anything_is_paid(owner: Shell, text: s
 
 
 def test_a_file_that_cannot_be_written_is_named_before_anything_is_paid(owner: Shell) -> None:
-    words = ("batch", "--targets", "targets.txt", "--epsilon", "0.5")
+    words = ("batch", "--targets", "targets.txt", "--epsilon", "0.5", "--yes")
     said = owner.fails(SettingsError, *words, "--out", "nowhere/releases.parquet")
     assert "pays nothing twice" in " ".join(said.split())
     assert owner.ask("budget")["spent"] == "0"
@@ -77,7 +85,7 @@ def test_a_file_that_cannot_be_written_is_named_before_anything_is_paid(owner: S
 
 
 def test_the_honest_zero_stands_beside_every_answer(owner: Shell) -> None:
-    owner.ask("batch", "--targets", "targets.txt", "--epsilon", "0.5")
+    owner.ask("batch", "--targets", "targets.txt", "--epsilon", "0.5", "--yes")
     table = parquet.read_table(owner.folder / "releases.parquet").to_pylist()
     said = owner.run("explain", "person-3", "--epsilon", "0.1").stdout
     assert f"public data alone suggest: {table[3]['public_guess'].replace('; ', ', ')}" in said
@@ -107,7 +115,7 @@ class Idle:
 
 
 def test_a_refused_job_leaves_the_file_of_another_as_it_was(owner: Shell) -> None:
-    owner.ask("batch", "--targets", "targets.txt", "--epsilon", "0.5", "--job", "mine")
+    owner.ask("batch", "--targets", "targets.txt", "--epsilon", "0.5", "--yes", "--job", "mine")
     before = (owner.folder / "releases.parquet").read_bytes()
     owner.fails(RequestConflict, "batch", "--targets", "targets.txt", "--epsilon", "0.1", "--job", "mine")
     assert (owner.folder / "releases.parquet").read_bytes() == before
@@ -122,7 +130,7 @@ def test_names_that_are_too_long_are_refused_before_anything_is_paid(owner: Shel
 
 def test_suggestions_are_not_taken_for_answers_of_a_job(owner: Shell) -> None:
     owner.ask("explain", "person-2", "--epsilon", "2", "--suggestions", "2", "--request-id", "mine")
-    found = owner.ask("batch", "--targets", "targets.txt", "--epsilon", "0.5", "--job", "mine")
+    found = owner.ask("batch", "--targets", "targets.txt", "--epsilon", "0.5", "--yes", "--job", "mine")
     assert (found["releases"], found["spent"]) == (12, "8")
 
 
@@ -138,8 +146,9 @@ def test_a_worker_whose_files_differ_pays_for_nothing(owner: Shell) -> None:
 def test_after_a_refusal_the_file_still_has_all_that_is_paid(owner: Shell) -> None:
     """The first target of a part is new and does not fit; the others were paid before."""
     (owner.folder / "few.txt").write_text("\n".join(ALL[1:11]))
-    owner.ask("batch", "--targets", "few.txt", "--epsilon", "1", "--job", "mine")
-    said = owner.fails(BudgetExhausted, "batch", "--targets", "targets.txt", "--epsilon", "1", "--job", "mine")
+    owner.ask("batch", "--targets", "few.txt", "--epsilon", "1", "--yes", "--job", "mine")
+    asked = ("batch", "--targets", "targets.txt", "--epsilon", "1", "--job", "mine")
+    said = owner.fails(BudgetExhausted, *asked, "--as-many-as-fit")
     assert "10 of 12 are released" in " ".join(said.split())
     assert "The first without an answer is person-0." in " ".join(said.split())
     assert [row["target"] for row in parquet.read_table(owner.folder / "releases.parquet").to_pylist()] == ALL[1:11]

@@ -1,4 +1,6 @@
 import json
+import os
+import pty
 import re
 import subprocess
 import sys
@@ -11,6 +13,7 @@ import pytest
 from privcfs import PublicContext
 from privcfs.cli.settings import load_settings
 from privcfs.errors import (
+    BadEpsilon,
     BudgetExhausted,
     ContextError,
     InputError,
@@ -140,15 +143,26 @@ def test_an_owners_mistakes_are_named(shell: Shell, old: str, new: str, message:
     assert message in shell.fails(OwnerError, "explain", "person-0", "--epsilon", "1")
 
 
-def test_a_limit_is_raised_on_purpose(shell: Shell) -> None:
+def test_a_limit_is_raised_on_purpose_and_in_one_place(shell: Shell) -> None:
     shell.ask("explain", "person-0", "--epsilon", "1")
-    rewrite(shell, 'limit = "10"', 'limit = "20"')
-    assert "privcfs budget --set-limit" in shell.fails(SettingsError, "budget")
     assert "Limits changed" in shell.run("budget", "--set-limit", "20").stdout
-    assert shell.ask("budget")["left"] == "19"
-    rewrite(shell, 'limit_per_analyst = "4"', 'limit_per_analyst = "5"')
+    assert shell.ask("budget")["left"] == "19", "the vault file still says 10"
+    shell.ask("explain", "person-0", "--epsilon", "1")
+    said = " ".join(shell.run("budget").stdout.split())
+    assert "Limit 20, left 18" in said
+    assert "The limit in vault.toml was for a new ledger; the one above holds." in said
     assert shell.run("budget", "--set-analyst-limit", "5").returncode == 0
-    assert shell.ask("budget", "--analyst", "owner")["left"] == "4"
+    assert shell.ask("budget", "--analyst", "owner")["left"] == "3"
+
+
+def test_a_limit_below_what_is_spent_is_refused(shell: Shell) -> None:
+    shell.ask("explain", "person-0", "--epsilon", "2")
+    shell.ask("explain", "person-0", "--epsilon", "1", "--analyst", "bob")
+    said = " ".join(shell.fails(SettingsError, "budget", "--set-limit", "2").split())
+    assert "limit 2 is below the 3 that is spent already" in said
+    assert "pure 10-differential privacy" in shell.run("budget").stdout
+    shell.run("budget", "--set-limit", "4", "--set-analyst-limit", "3")
+    assert "pure 4-differential privacy" in shell.run("budget").stdout
 
 
 def test_looking_at_the_budget_first_does_no_harm(shell: Shell) -> None:
@@ -156,9 +170,65 @@ def test_looking_at_the_budget_first_does_no_harm(shell: Shell) -> None:
     assert shell.ask("explain", "person-0", "--epsilon", "1")["epsilon"] == "1"
 
 
-def test_a_batch_that_runs_out_says_what_was_paid(shell: Shell) -> None:
-    message = shell.fails(BudgetExhausted, "explain", "person-0", "person-1", "person-2", "--epsilon", "2")
-    assert "Before that, 2 of 3 nodes were released; person-2 was not" in message
+def test_several_answers_are_paid_only_if_all_fit_and_dear_ones_are_asked_about(shell: Shell) -> None:
+    message = shell.fails(BudgetExhausted, "explain", "person-0", "person-1", "person-2", "--epsilon", "2", "--yes")
+    assert "epsilon 6 is needed, and 4 is left for owner. Nothing was charged" in " ".join(message.split())
+    for words in (("explain", "person-0"), ("select", "person-0", "person-1")):
+        message = shell.fails(InputError, *words, "--epsilon", "3.9")
+        assert "this spends epsilon 3.9 of the 4 that is left for owner; add --yes" in " ".join(message.split())
+    assert shell.ask("budget")["spent"] == "0"
+    assert shell.ask("explain", "person-0", "--epsilon", "3.9", "--yes", "--request-id", "dear")["epsilon"] == "3.9"
+    assert shell.ask("explain", "person-0", "--epsilon", "3.9", "--request-id", "dear"), (
+        "what is paid is not asked about"
+    )
+
+
+def test_a_person_at_a_terminal_is_asked_before_much_is_spent(shell: Shell) -> None:
+    words = [sys.executable, "-c", "from privcfs.cli import main; main()", "explain", "person-0", "--epsilon", "3.9"]
+    for answer, spent in ((b"n\n", "0"), (b"y\n", "3.9")):
+        controller, terminal = pty.openpty()
+        person = subprocess.Popen(
+            words,
+            cwd=shell.folder,
+            stdin=terminal,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=shell.environment,
+        )
+        os.write(controller, answer)
+        _, asked = person.communicate(timeout=60)
+        assert "This spends epsilon 3.9 of the 4 that is left for owner. Go on? [y/N]" in asked.decode()
+        assert shell.ask("budget")["spent"] == spent
+        os.close(controller)
+        os.close(terminal)
+
+
+def test_suggestions_whose_price_cannot_be_divided_leave_a_little_unspent(shell: Shell) -> None:
+    said = " ".join(shell.run("explain", "person-3", "--epsilon", "1", "--suggestions", "3").stdout.split())
+    assert "3 suggestions at epsilon 0.333 each; 0.001 of 1 is not spent, because it cannot be divided." in said
+    assert shell.ask("budget")["spent"] == "0.999"
+
+
+def test_a_question_below_the_least_price_is_refused(shell: Shell) -> None:
+    message = shell.fails(BadEpsilon, "explain", "person-3", "--epsilon", "0.009")
+    assert "epsilon is 0.009; the least price of an answer here is 0.01." in " ".join(message.split())
+    rewrite(shell, '# least_price = "0.01"', 'least_price = "0.5"')
+    assert "is 0.5" in shell.fails(BadEpsilon, "explain", "person-3", "--epsilon", "0.4")
+    assert shell.ask("budget")["spent"] == "0"
+
+
+def test_ledger_and_head_are_for_their_owner_alone(shell: Shell) -> None:
+    shell.ask("explain", "person-0", "--epsilon", "1")
+    made = [
+        path
+        for path in shell.folder.iterdir()
+        if path.name.startswith(("budget.db", "head.json", "graphs", "edges.csv."))
+    ]
+    assert len(made) >= 5
+    assert {path.name: oct(path.stat().st_mode & 0o777) for path in made} == {path.name: "0o600" for path in made}
+    (shell.folder / "budget.db").chmod(0o644)
+    shell.ask("budget")
+    assert (shell.folder / "budget.db").stat().st_mode & 0o777 == 0o640, "others are shut out of an older ledger"
 
 
 @pytest.mark.parametrize(
@@ -341,7 +411,7 @@ def test_a_private_snapshot_is_paid_for_and_changes_what_is_promised(shell: Shel
     release = shell.ask("explain", "person-3", "--epsilon", "1")
     assert "SNAPSHOT_PRIVATE" in release["assumptions"]
     assert "SNAPSHOT_FIXED" not in release["assumptions"]
-    assert "differ in one edge only: so does the sum, not for the whole graph" in shell.run("budget").stdout
+    assert "differ in one edge only, and so does the sum: not for any two graphs" in shell.run("budget").stdout
     assert "exists; name another file" in shell.fails(SettingsError, "snapshot", "--epsilon", "1")
 
 

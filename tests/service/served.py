@@ -25,7 +25,11 @@ class Served:
         self.said = shell.folder / "said.txt"
         with self.said.open("w") as file:
             self.process = subprocess.Popen(
-                [*command, *options], cwd=shell.folder, stdout=file, stderr=subprocess.STDOUT
+                [*command, *options],
+                cwd=shell.folder,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                env=shell.environment,
             )
         self.url = f"http://127.0.0.1:{self.port}"
         self._wait()

@@ -2,6 +2,7 @@
 
 import hashlib
 from contextlib import closing
+from fractions import Fraction
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +13,8 @@ from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
 from privcfs.cli.commands import VAULT, AnalystOption, JsonOption, VaultOption
 from privcfs.cli.output import console, emit, say
 from privcfs.cli.settings import load_settings
-from privcfs.errors import InputError, PrivcfsError
+from privcfs.cli.spending import YesOption, agree
+from privcfs.errors import BudgetExhausted, InputError, PrivcfsError
 from privcfs.fleet.cluster import release_on_ray
 from privcfs.fleet.parts import Job, parts, release_here, request_id
 from privcfs.fleet.results import ResultFile
@@ -30,6 +32,10 @@ def batch(
     job: Annotated[str | None, typer.Option(help="Names the job: the same name pays nothing twice.")] = None,
     workers: Annotated[int, typer.Option(help="Processes on this machine; more than one need Ray.", min=1)] = 1,
     cluster: Annotated[str | None, typer.Option(help="Address of a Ray cluster whose nodes see the files.")] = None,
+    as_many_as_fit: Annotated[
+        bool, typer.Option("--as-many-as-fit", help="Release until the budget ends, where it does not reach for all.")
+    ] = False,
+    yes: YesOption = False,
     vault: VaultOption = VAULT,
     analyst: AnalystOption = OWNER,
     as_json: JsonOption = False,
@@ -43,6 +49,9 @@ def batch(
         raise InputError(
             f"a job's name and a target's together are printable, of at most {LONGEST} letters; see --job."
         )
+    unpaid = len(labels) - len(opened.ledger.paid(analyst, [request_id(name, label) for label in labels]))
+    if unpaid and not as_many_as_fit:
+        _agree_to_all(unpaid, opened, price, analyst, yes)
     work, todo = Job(partial(open_vault, path), opened.digest, price, analyst), parts(name, labels)
     far = cluster is not None or workers > 1
     results = release_on_ray(work, todo, cluster, workers) if far else release_here(opened, work, todo)
@@ -65,12 +74,24 @@ def batch(
             raise
     if refusal is not None:
         first = next((f" The first without an answer is {one}." for one in labels if one not in answered), "")
-        raise type(refusal)(f"{refusal} {file.written} of {len(labels)} are released; go on with --job {name}.{first}")
+        reached = f"{file.written} of {len(labels)} are released and paid; go on with --job {name}.{first}"
+        over = "the budget does not reach further." if isinstance(refusal, BudgetExhausted) else str(refusal)
+        raise type(refusal)(f"{over} {reached}")
     spent = show(opened.balance().spent)
     if as_json:
         emit({"job": name, "releases": file.written, "written": str(out), "spent": spent})
     else:
         say(f"Job {name}: {file.written} releases in {out}. Budget: {spent} spent.")
+
+
+def _agree_to_all(number: int, opened: Vault, price: Fraction, analyst: str, yes: bool) -> None:
+    """Nothing is paid unless everything fits."""
+    try:
+        agree(number * opened.cost(price), opened.ledger, analyst, yes)
+    except BudgetExhausted as error:
+        raise BudgetExhausted(
+            f"{number} releases are to be paid: {error} A shorter list, a lower price or --as-many-as-fit would do."
+        ) from None
 
 
 @lru_cache(maxsize=1)

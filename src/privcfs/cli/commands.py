@@ -13,6 +13,7 @@ import privcfs
 from privcfs.cli.demo import run_demo
 from privcfs.cli.output import balance_fields, console, emit, odds, say
 from privcfs.cli.settings import load_settings, template
+from privcfs.cli.spending import YesOption, agree_to_one
 from privcfs.embedded import NAMES
 from privcfs.errors import BudgetExhausted, InputError, SettingsError, VerificationFailed
 from privcfs.gate.accounting import Limit
@@ -110,6 +111,7 @@ def explain(
         typer.Option(help="Answers per node that share no element, for the one price.", min=1, max=MOST_SUGGESTIONS),
     ] = 1,
     beyond: BeyondOption = None,
+    yes: YesOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Pay for one private counterfactual per node and show it. With --json: one object per line."""
@@ -123,6 +125,8 @@ def explain(
     context = opened.context
     nodes = [context.node(target) for target in targets]
     spent = opened.balance().spent
+    first = request_id if request_id is None or suggestions == 1 else f"{request_id}/1"
+    agree_to_one(len(nodes) * opened.cost(epsilon), opened.ledger, analyst, first, yes)
     with Progress(console=console, transient=True, disable=as_json or len(nodes) < 3) as progress:
         for done, node in enumerate(progress.track(nodes, description="Releasing")):
             try:
@@ -148,6 +152,11 @@ def explain(
         balance = opened.balance()
         if balance.spent == spent:
             say("Already paid: the same release as before.")
+        if suggestions > 1:
+            each, whole = release.epsilon, parse_epsilon(epsilon)
+            unspent = whole - suggestions * each
+            rest = f"; {show(unspent)} of {show(whole)} is not spent, because it cannot be divided" if unspent else ""
+            say(f"{suggestions} suggestions at epsilon {show(each)} each{rest}.")
         say(f"Guarantee of each release: {release.guarantee}.")
         left = "" if balance.left is None else f", {show(balance.left)} left"
         say(f"Budget: {balance.unit} {show(balance.spent)} spent{left}.")
@@ -160,12 +169,14 @@ def confirm(
     vault: VaultOption = VAULT,
     analyst: AnalystOption = OWNER,
     request_id: RequestOption = None,
+    yes: YesOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Pay to learn whether a released change really flips the decision: a noisy yes or no."""
     release = _read_release(certificate)[1]
     settings = load_settings(vault)
     opened = settings.vault()
+    agree_to_one(opened.cost(epsilon), opened.ledger, analyst, request_id, yes)
     verdict = opened.confirm(release.target, release.intervention, epsilon, analyst=analyst, request_id=request_id)
     if as_json:
         emit({**json.loads(verdict.to_json()), "reliability": verdict.reliability})
@@ -182,11 +193,13 @@ def select(
     vault: VaultOption = VAULT,
     analyst: AnalystOption = OWNER,
     request_id: RequestOption = None,
+    yes: YesOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Pay for a private choice of whom to explain: one node of the list, close calls being likelier."""
     settings = load_settings(vault)
     opened = settings.vault()
+    agree_to_one(opened.cost(epsilon), opened.ledger, analyst, request_id, yes)
     chosen = opened.select(targets, epsilon, analyst=analyst, request_id=request_id)
     if as_json:
         emit(json.loads(chosen.to_json()))
@@ -200,8 +213,12 @@ def budget(
     analyst: Annotated[str | None, typer.Option(help="Show one analyst's part.")] = None,
     export_head: Annotated[Path | None, typer.Option(help="Write the ledger's newest row, to keep elsewhere.")] = None,
     check_head: Annotated[Path | None, typer.Option(help="Refuse a ledger that lacks the row in this file.")] = None,
-    set_limit: Annotated[str | None, typer.Option(help="The owner's decision: change the total limit.")] = None,
-    set_analyst_limit: Annotated[str | None, typer.Option(help="Likewise, the limit of each analyst.")] = None,
+    set_limit: Annotated[
+        str | None, typer.Option(help="The owner's decision: change the total limit; never below what is spent.")
+    ] = None,
+    set_analyst_limit: Annotated[
+        str | None, typer.Option(help="The owner's decision: change the limit of each analyst.")
+    ] = None,
     price: Annotated[str, typer.Option(help="Show how many more releases at this epsilon fit.")] = "1",
     as_json: JsonOption = False,
 ) -> None:
@@ -218,7 +235,7 @@ def budget(
         each = before.per_analyst if set_analyst_limit is None else set_analyst_limit
         ledger.change_limit(Limit.of(total, each, before.contract))
         if not as_json:
-            say(f"Limits changed; write the same into {vault}.")
+            say("Limits changed.")
     else:
         ledger = settings.ledger()
     if check_head is not None:
@@ -232,7 +249,8 @@ def budget(
     more = None if balance.left is None or not cost else int(balance.left / cost)
     if as_json:
         fields = {**balance_fields(balance), "analyst": analyst, "head": json.loads(ledger.head().to_json())}
-        emit({**fields, "contract": contract.to_dict(), "price": price, "more_releases": more})
+        means = {"meaning": ledger.meaning(), "contract": contract.to_dict()}
+        emit({**fields, **means, "price": price, "more_releases": more})
         return
     whose = "all analysts" if analyst is None else analyst
     say(
@@ -243,12 +261,12 @@ def budget(
         at = "" if fixed else f" at epsilon {price}"
         count = "any number of" if more is None else more
         say(f"Limit {show(balance.limit)}, left {show(balance.left)}: {count} more releases{at}.")
-    say(f"The limit of all together means: {contract.meaning(ledger.limit.total)}.")
-    narrower = sorted(one for one in ledger.adjacencies() if not one.startswith("any two private graphs"))
-    if narrower:
-        say(f"Part of it holds for {' and '.join(narrower)} only: so does the sum, not for the whole graph.")
-    elif isinstance(contract, Pure):
-        say(f"All of it together can move anyone's odds about the graph by a factor of at most {odds(balance.spent)}.")
+    say(f"The limit of all together means: {ledger.meaning()}.")
+    if isinstance(contract, Pure) and not ledger.narrower():
+        spent = ledger.balance().spent
+        say(f"All of it together can move anyone's odds about the graph by a factor of at most {odds(spent)}.")
+    if settings.first_limit() != ledger.limit:
+        say(f"(The limit in {vault} was for a new ledger; the one above holds. Change it with --set-limit.)")
     say("Ledger: chain valid.")
 
 
@@ -291,6 +309,7 @@ def snapshot(
     if not write.parent.is_dir():
         raise SettingsError(f"folder {write.parent} does not exist; make it first.")
     ledger = settings.ledger()
+    settings.enlist(graph, ledger)
     noise, name = Noise(pairs), request_id or token_hex(16)
     drawn = publish_snapshot(graph, ledger, epsilon, noise, request_id=name)
     rows = [f"{u},{w}" if names is None else f"{names[u]},{names[w]}" for u, w in drawn.tolist()]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, final
 
-from privcfs.cli.ties import another, tie, tied
+from privcfs.cli.ties import another, enlist, tie, tied
 from privcfs.errors import ContextError, InputError, LedgerMissing, SettingsError
 from privcfs.files import EdgeListReader, read_features, read_node_ids
 from privcfs.gate.accounting import Limit
@@ -18,7 +18,7 @@ from privcfs.gate.ledger.ledger import Ledger
 from privcfs.gate.mechanisms import MECHANISMS
 from privcfs.gate.mechanisms.mechanism import Mechanism
 from privcfs.gate.method import Method
-from privcfs.gate.vault import DEAREST, Vault
+from privcfs.gate.vault import DEAREST, LEAST_PRICE, Vault
 from privcfs.private.graph import PrivateGraph
 from privcfs.private.secrets import Secrets
 from privcfs.private.utilities import EXPLAINERS, UTILITIES
@@ -62,8 +62,10 @@ backbone = "guide.safetensors"   # a model made from public data, which guides t
 
 [budget]
 ledger = "sqlite:///budget.db"
-limit = "10"                     # for all releases together: epsilon, or rho, or releases, as the contract counts
-# limit_per_analyst = "2"
+limit = "10"                     # for all releases together: epsilon, or rho, or releases, as the contract counts.
+                                 # A new ledger begins with it; later change the ledger's: privcfs budget --set-limit
+# limit_per_analyst = "2"        # likewise: --set-analyst-limit
+# least_price = "0.01"           # questions below it are refused: time and load, too, should not be had for nothing
 # contract = "zcdp"              # pure (epsilons add up), approximate (deltas too), zcdp (rhos), fixed (one price)
 # delta = "0.000001"
 # price = "1"                    # of every release, under a fixed contract
@@ -92,7 +94,7 @@ KEYS = {
         *("features", "snapshot", "backbone", "metadata", "node_ids"),
         *("backbone_from_snapshot", "prediction_disclosed", "snapshot_is_private"),
     },
-    "budget": {"ledger", "limit", "limit_per_analyst", "head", "contract", "delta", "price"},
+    "budget": {"ledger", "limit", "limit_per_analyst", "least_price", "head", "contract", "delta", "price"},
     "service": {"database"},
     "method": {"candidates", "utility", "mechanism", "disclosed", "answer_seconds"},
     "actionable": {"immutable_nodes", "immutable_features", "partners", "desired", "cost"},
@@ -120,10 +122,13 @@ class Settings:
     def vault(self) -> Vault:
         """Everything loaded: the graph, the context, the ledger."""
         context = self.context()
+        graph, ledger = self.graph(context), self.ledger()
+        self.enlist(graph, ledger)
         return Vault(
-            self.graph(context),
+            graph,
             context,
-            ledger=self.ledger(),
+            ledger=ledger,
+            least_price=self.tables["budget"].get("least_price", LEAST_PRICE),
             method=self.method(context),
             answer_seconds=self.tables["method"].get("answer_seconds"),
             secrets=self.secrets(context),
@@ -162,15 +167,34 @@ class Settings:
         return Secrets(context, model=model, features=self._path("graph", "features") if "features" in graph else None)
 
     def ledger(self) -> Ledger:
-        """The account, made on first use."""
-        budget = self.tables["budget"]
-        limit = Limit.of(self._text("budget", "limit"), budget.get("limit_per_analyst"), self.contract())
-        edges, known = self._path("graph", "edges"), self.known()
-        if known is None and tied(edges) and not self._ledger_exists():
-            raise another(edges)
-        ledger = self._open(limit, known)
+        """The account, made on first use with the limits of the vault file; afterwards the ledger's own limits hold."""
+        limit, edges, known, there = (
+            self.first_limit(),
+            self._path("graph", "edges"),
+            self.known(),
+            self._ledger_exists(),
+        )
+        if known is None and tied(edges) and not there:
+            raise another(edges, "a file beside it says so")
+        ledger = self._open(None if there or known is not None else limit, known)
+        if ledger.limit.contract != limit.contract:
+            raise SettingsError(
+                f"vault file: the contract differs from the ledger's, which counts {ledger.limit.contract.unit}; a "
+                "ledger keeps its contract."
+            )
         tie(edges, ledger)
         return ledger
+
+    def first_limit(self) -> Limit:
+        """What a new ledger begins with."""
+        each = self.tables["budget"].get("limit_per_analyst")
+        return Limit.of(self._text("budget", "limit"), each, self.contract())
+
+    def enlist(self, graph: PrivateGraph, ledger: Ledger) -> None:
+        """Refuses edges that were opened with another ledger on this machine."""
+        url = self._ledger_url()
+        shown = url if url.startswith(SQLITE) else "a ledger in PostgreSQL"
+        enlist(self._path("graph", "edges"), graph, ledger, shown)
 
     def ledger_as_it_is(self, known: Head | None = None, trusting: HeadFile | None = None) -> Ledger:
         """The existing account, whatever limit the file says: for changing it, or for exporting its head.

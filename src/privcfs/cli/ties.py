@@ -1,55 +1,147 @@
-"""One graph, one budget: a small file beside the edges says which ledger they spend from."""
+"""One graph, one budget: which ledger the edges spend from, by where they are and by what they are.
+
+A small file beside the edges names their ledger (a tie), and a list in the owner's own data folder names the ledger of
+every graph that was opened on this machine, by a keyed fingerprint of its edges. The first is found through symbolic
+links and goes along when a folder is moved; the second recognises copies, hard links, renamed files, and the same edges
+in another format. Neither recognises a copy on another machine, of another user, or with one edge changed.
+"""
 
 import json
+import os
+import secrets
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from privcfs.errors import SettingsError
+from privcfs.gate.ledger.heads import sync_folder
 from privcfs.gate.ledger.ledger import Ledger
+from privcfs.private.graph import PrivateGraph
+
+try:
+    import fcntl
+except ImportError:  # not on every system
+    fcntl = None  # type: ignore[assignment]
 
 SUFFIX = ".ledger.json"
+VARIABLE = "PRIVCFS_GRAPHS"
 
 
 def tied(edges: Path) -> bool:
     """Whether these edges spend from some ledger already."""
-    return _file(edges).is_file()
+    return any(file.is_file() for file in _files(edges))
 
 
 def tie(edges: Path, ledger: Ledger) -> None:
     """Ties edges to a ledger on first use and refuses another one; where the folder cannot be written, nothing is."""
-    opening = next(ledger.rows())
-    mine = {"graph_id": ledger.graph_id, "opened": opening["digest"]}
-    file = _file(edges)
+    mine = _named(ledger)
     try:
-        with file.open("x", encoding="utf-8") as fresh:
-            fresh.write(json.dumps(mine) + "\n")
-    except FileExistsError:
-        try:
-            kept = json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            kept = None
-        if kept != mine:
-            raise another(edges) from None
+        _put(_files(edges)[0], json.dumps(mine) + "\n")
     except OSError:
         return
+    for file in _files(edges):
+        if file.is_file() and _read(file, edges) != mine:
+            raise another(edges, f"{file.name} says so")
 
 
 def follow(source: Path, store: Path) -> None:
     """A store of tied edges spends from the same ledger as their file; one that is tied otherwise is left alone."""
-    if tied(source):
-        if tied(store) and _file(store).read_bytes() != _file(source).read_bytes():
-            raise another(store)
-        _file(store).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(_file(source), _file(store))
+    for file in _files(source):
+        if not file.is_file():
+            continue
+        copy = _files(store)[0]
+        if tied(store) and _read(copy, store) != _read(file, source):
+            raise another(store, f"{copy.name} says so")
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, copy)
 
 
-def another(edges: Path) -> SettingsError:
+def enlist(edges: Path, graph: PrivateGraph, ledger: Ledger, url: str) -> None:
+    """Refuses edges that another ledger was opened for on this machine, wherever they lie; otherwise lists them."""
+    if graph.is_empty():
+        return
+    try:
+        with _listed(_list_file()) as listed:
+            mark = graph.fingerprint(bytes.fromhex(listed["key"]))
+            known = listed["graphs"].setdefault(mark, {**_named(ledger), "ledger": url})
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise SettingsError(
+            f"the list of graphs {_list_file()} cannot be used ({error}); mend it, or name another with {VARIABLE}."
+        ) from None
+    if known["opened"] != _named(ledger)["opened"]:
+        raise another(edges, f"the same edges were opened with {known['ledger']}; {_list_file()} lists them")
+
+
+def another(edges: Path, reason: str) -> SettingsError:
     """The refusal of a second budget."""
     return SettingsError(
-        f"{edges.name} spends from another ledger ({_file(edges).name} says so); one private graph has one budget: "
+        f"{edges.name} spends from another ledger ({reason}); one private graph has one budget: "
         "name that ledger in the vault file, or restore it."
     )
 
 
-def _file(edges: Path) -> Path:
-    return edges.with_name(edges.name + SUFFIX)
+def _named(ledger: Ledger) -> dict[str, str]:
+    opening = next(ledger.rows())
+    return {"graph_id": ledger.graph_id, "opened": opening["digest"]}
+
+
+def _files(edges: Path) -> list[Path]:
+    """Where a tie may be: beside the file itself and, where it is a symbolic link, beside the link too."""
+    real = edges.resolve()
+    return list(dict.fromkeys(path.with_name(path.name + SUFFIX) for path in (real, edges.absolute())))
+
+
+def _read(file: Path, edges: Path) -> Any:
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise SettingsError(
+            f"{file} is empty or damaged; it should name the ledger of {edges.name}. Restore it or, if these edges "
+            "have never spent from another ledger than the vault file's, delete it."
+        ) from None
+
+
+def _put(file: Path, text: str) -> None:
+    """A whole new file that only its user may read, durable; an existing one is left alone."""
+    if file.exists():
+        return
+    fresh = file.with_name(f"{file.name}.{secrets.token_hex(4)}.new")
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as content:
+        content.write(text)
+        content.flush()
+        os.fsync(content.fileno())
+    try:
+        os.link(fresh, file)
+        sync_folder(file.parent)
+    except FileExistsError:
+        pass
+    finally:
+        fresh.unlink()
+
+
+def _list_file() -> Path:
+    """In the owner's data folder, or where the environment says."""
+    default = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share") / "privcfs" / "graphs.json"
+    return Path(os.environ.get(VARIABLE) or default)
+
+
+@contextmanager
+def _listed(file: Path) -> Iterator[dict[str, Any]]:
+    """The list, for one process at a time; what is changed in it is written back."""
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _put(file, json.dumps({"key": secrets.token_hex(32), "graphs": {}}) + "\n")
+    with file.open("r+", encoding="utf-8") as content:
+        if fcntl is not None:
+            fcntl.flock(content, fcntl.LOCK_EX)
+        before = content.read()
+        listed: dict[str, Any] = json.loads(before)
+        yield listed
+        after = json.dumps(listed, indent=1) + "\n"
+        if after != before:
+            content.seek(0)
+            content.write(after)
+            content.truncate()
+            content.flush()
+            os.fsync(content.fileno())

@@ -6,7 +6,8 @@ Why: sealed; the number of nodes is public input and never inferred from edges; 
 Check: tests/private/test_graph.py::test_every_way_in_gives_the_same_graph
 """
 
-from collections.abc import Sequence
+import hmac
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, final
 
@@ -26,7 +27,7 @@ from privcfs.files import (
 )
 from privcfs.private.sealed import Sealed
 from privcfs.public.context import Snapshot
-from privcfs.store import PAIRS, open_store
+from privcfs.store import PAIRS, checksums_of, open_store
 
 Indices = NDArray[np.int64]
 
@@ -38,11 +39,13 @@ class PrivateGraph(Sealed):
     Directed input means the undirected graph of its pairs; a weight means an edge unless it is 0.
     """
 
-    __slots__ = ("_budget", "_indices", "_starts", "number_of_nodes")
+    __slots__ = ("_budget", "_checksums", "_indices", "_starts", "number_of_nodes")
 
-    def __init__(self, starts: Indices, indices: NDArray[np.integer]) -> None:
+    def __init__(
+        self, starts: Indices, indices: NDArray[np.integer], checksums: Mapping[str, str] | None = None
+    ) -> None:
         """Checked and sorted neighbour lists, in memory or mapped: use one of the from_ methods."""
-        self._starts, self._indices = starts, indices
+        self._starts, self._indices, self._checksums = starts, indices, checksums
         self._budget: str | None = None
         self.number_of_nodes = len(starts) - 1
 
@@ -62,7 +65,7 @@ class PrivateGraph(Sealed):
         store = open_store(Path(path), PAIRS, GraphError)
         if store.rows != _count(number_of_nodes):
             raise GraphError(f"edges has {store.rows} nodes, but number_of_nodes is {number_of_nodes}; match them.")
-        return cls(store.arrays["starts"], store.arrays["others"])
+        return cls(store.arrays["starts"], store.arrays["others"], store.checksums)
 
     @classmethod
     def from_edges(cls, edges: ArrayLike, *, number_of_nodes: int, simplify: bool = False) -> "PrivateGraph":
@@ -125,6 +128,20 @@ class PrivateGraph(Sealed):
         if self._budget not in (None, graph_id):
             raise GraphError("this graph already spends from another ledger; one private graph has one budget.")
         self._budget = graph_id
+
+    def fingerprint(self, key: bytes) -> str:
+        """The same text for the same edges, in memory or in a store; says nothing to whoever has not the key.
+
+        For the owner's own list of graphs, before a vault serves; it never leaves the owner's files.
+        """
+        if self._checksums is None:
+            self._checksums = checksums_of(PAIRS, {"starts": self._starts, "others": self._indices})
+        content = "\n".join(f"{name} {self._checksums[name]}" for name in sorted(self._checksums))
+        return hmac.digest(key, content.encode(), "sha256").hex()
+
+    def is_empty(self) -> bool:
+        """Whether there is no edge: such a graph is like any other without edges. For the owner's list too."""
+        return len(self._indices) == 0
 
     def neighbours(self, node: int) -> Indices:
         """Private neighbours by ascending node number."""

@@ -271,7 +271,7 @@ def make_app(vault: Vault, keys: Keys) -> FastAPI:
             caps = caps_of_analysts(service.keys.all())
             fields["analysts"] = {name: _balance(_own_balance(service, name, cap)) for name, cap in caps.items()}
             fields["contract"] = limit.contract.to_dict()
-            fields["meaning"] = limit.contract.meaning(limit.total)
+            fields["meaning"] = service.ledger.meaning()
             fields["held"] = show(service.ledger.balance().held)
         return fields
 

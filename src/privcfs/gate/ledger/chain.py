@@ -311,6 +311,16 @@ class ChainedLedger(Ledger):
             _append(connection, now, LIMITED, "", "", 0, _canonical(_limit_fields(limit)))
         self.keep_head()
 
+    def paid(self, analyst: str, request_ids: Sequence[str]) -> set[str]:
+        query = f"""SELECT 1 FROM entries r WHERE kind = 'HELD' AND {INDEXED} AND analyst = :analyst
+            AND request_id = :request_id"""
+        with self._looking() as connection:
+            return {
+                name
+                for name in request_ids
+                if connection.run(query, analyst=analyst, request_id=name).fetchone() is not None
+            }
+
     def released(self, analyst: str, request_id: str) -> str | None:
         with self._looking() as connection:
             return _unpadded(_state(connection, analyst, request_id).released)

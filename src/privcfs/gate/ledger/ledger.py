@@ -20,6 +20,7 @@ from privcfs.gate.ledger.heads import HeadFile
 from privcfs.public.epsilon import show
 from privcfs.public.head import Head
 
+WIDEST = "any two private graphs"  # how the adjacency of a release begins
 ENTRIES = ""  # in an analyst's place, which cannot be empty: the owner's own disclosures, against the total alone
 
 
@@ -128,12 +129,34 @@ class Ledger(ABC):
         """The owner's decision, written into the chain."""
 
     @abstractmethod
+    def paid(self, analyst: str, request_ids: Sequence[str]) -> set[str]:
+        """Which of these requests are paid, whether or not they are answered."""
+
+    @abstractmethod
     def released(self, analyst: str, request_id: str) -> str | None:
         """The stored release of a request, if it has one."""
 
     @abstractmethod
     def adjacencies(self) -> set[str]:
         """Between what the paid answers are private; where there are several, the sum holds for the narrowest."""
+
+    def narrower(self) -> list[str]:
+        """The adjacencies of paid answers that do not hold for any two private graphs."""
+        return sorted(one for one in self.adjacencies() if not one.startswith(WIDEST))
+
+    def meaning(self) -> str:
+        """What is promised about everything that this ledger has paid for and may yet pay for.
+
+        Command line, service and console all say it in these words. Where more is spent than the limit allows by now,
+        what is spent counts.
+        """
+        limit, narrower = self.limit, self.narrower()
+        words = limit.contract.meaning(max(limit.total, self.balance().spent))
+        if not narrower:
+            return words
+        return (
+            f"{words}; part of it holds for {' and '.join(narrower)} only, and so does the sum: not for any two graphs"
+        )
 
     @abstractmethod
     def rows(self, after: int = 0) -> Iterator[dict[str, Any]]:

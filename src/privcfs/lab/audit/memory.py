@@ -93,6 +93,9 @@ class MemoryLedger(Ledger):
     def change_limit(self, limit: Limit) -> None:
         self._limit = limit
 
+    def paid(self, analyst: str, request_ids: Sequence[str]) -> set[str]:
+        return {name for name in request_ids if (analyst, name) in self._paid}
+
     def released(self, analyst: str, request_id: str) -> str | None:
         return self._answers.get((analyst, request_id))
 

@@ -1,0 +1,44 @@
+"""Checks and asks before budget is spent: what is charged never comes back."""
+
+import sys
+from fractions import Fraction
+from typing import Annotated
+
+import typer
+
+from privcfs.errors import BudgetExhausted, InputError
+from privcfs.gate.ledger.ledger import Ledger
+from privcfs.public.epsilon import show
+
+DEAR = Fraction(1, 2)  # of what is left: whoever spends more is asked
+YesOption = Annotated[bool, typer.Option("--yes", help="Spend more than half of what is left without being asked.")]
+
+
+def left(ledger: Ledger, analyst: str) -> Fraction:
+    """What an analyst may still spend: the less of what the total limit and their own leave."""
+    (whole, own), limit = ledger.sums(analyst), ledger.limit
+    lefts = [limit.total - whole, *([] if limit.per_analyst is None else [limit.per_analyst - own])]
+    return max(min(lefts), Fraction(0))
+
+
+def agree_to_one(cost: Fraction, ledger: Ledger, analyst: str, request_id: str | None, yes: bool) -> None:
+    """As `agree`, for one request; a request that is paid already costs nothing."""
+    if request_id is None or not ledger.paid(analyst, [request_id]):
+        agree(cost, ledger, analyst, yes)
+
+
+def agree(cost: Fraction, ledger: Ledger, analyst: str, yes: bool) -> None:
+    """Refuses what does not fit; asks a person at the terminal about what is dear, and wants `--yes` from a program."""
+    remaining, unit = left(ledger, analyst), ledger.limit.contract.unit
+    if cost > remaining:
+        raise BudgetExhausted(
+            f"{unit} {show(cost)} is needed, and {show(remaining)} is left for {analyst}. Nothing was charged; ask for "
+            "less."
+        )
+    if yes or cost <= DEAR * remaining:
+        return
+    words = f"this spends {unit} {show(cost)} of the {show(remaining)} that is left for {analyst}"
+    if not sys.stdin.isatty():
+        raise InputError(f"{words}; add --yes if that is meant. Nothing was charged.")
+    if not typer.confirm(f"{words[0].upper()}{words[1:]}. Go on?", err=True):
+        raise InputError("stopped; nothing was charged.")

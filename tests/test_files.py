@@ -92,11 +92,11 @@ def test_a_directory_in_the_place_of_features_is_named(name: str, tmp_path: Path
 def test_a_directory_in_the_place_of_edges_or_names_is_named(tmp_path: Path) -> None:
     for name in ("edges.csv", "edges.parquet", "nodes.txt"):
         (tmp_path / name).mkdir()
-    with pytest.raises(GraphError, match="edges file .* is a directory; name a file"):
+    with pytest.raises(GraphError, match=r"edges file .* is a directory; name a file"):
         PrivateGraph.from_csv(tmp_path / "edges.csv", number_of_nodes=2)
-    with pytest.raises(GraphError, match="edges file .* is a directory; name a file"):
+    with pytest.raises(GraphError, match=r"edges file .* is a directory; name a file"):
         PrivateGraph.from_parquet(tmp_path / "edges.parquet", number_of_nodes=2)
-    with pytest.raises(ContextError, match="node_ids file .* is a directory; name a file"):
+    with pytest.raises(ContextError, match=r"node_ids file .* is a directory; name a file"):
         read_node_ids(tmp_path / "nodes.txt", ContextError)
 
 
@@ -303,6 +303,21 @@ def test_parquet_errors_name_row_and_value(tmp_path: Path) -> None:
     pyarrow.parquet.write_table(pyarrow.table({"a": [0, 1], "b": [1, 2], "w": [1.0, None]}), path)
     with pytest.raises(GraphError, match=r"row 1 \(counted from 0\) has a weight that is missing or infinite"):
         EdgeListReader("edges", GraphError, Nodes(4)).read(path)
+
+
+def test_weights_of_every_type_mean_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "edges.parquet"
+    for weights in ([0.5, 0.0], [1, 0], ["0.5", "0"], [True, False]):
+        pyarrow.parquet.write_table(pyarrow.table({"a": [0, 1], "b": [1, 2], "w": weights}), path)
+        assert EdgeListReader("edges", GraphError, Nodes(4)).read(path).tolist() == [[0, 1]]
+    pyarrow.parquet.write_table(pyarrow.table({"a": [0, 1], "b": [1, 2], "w": ["1", None]}), path)
+    with pytest.raises(GraphError, match=r"row 1 \(counted from 0\) has a weight that is missing"):
+        EdgeListReader("edges", GraphError, Nodes(4)).read(path)
+    pyarrow.parquet.write_table(pyarrow.table({"a": [0], "b": [1], "w": [[1.0]]}), path)
+    with pytest.raises(GraphError, match=r"column 'w' holds list<.*> values; write a finite number"):
+        EdgeListReader("edges", GraphError, Nodes(4)).read(path)
+    pyarrow.parquet.write_table(pyarrow.table({"a": pyarrow.nulls(0), "b": pyarrow.nulls(0)}), path)
+    assert not len(EdgeListReader("edges", GraphError, Nodes(4)).read(path)), "an empty table is an empty graph"
 
 
 def test_a_column_of_features_is_named_in_parquet_too(shell: Shell) -> None:

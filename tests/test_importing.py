@@ -178,7 +178,7 @@ def test_numbers_as_names_in_parquet_are_names(tmp_path: Path) -> None:
     path = as_parquet(tmp_path / "edges.parquet", {"source": [70, 80], "target": [80, 90]})
     assert lists(stored(path, tmp_path / "edges.store", reader(3, names=("70", "80", "90")))) == [[1], [0, 2], [1]]
     as_parquet(path, {"source": [0.0], "target": [1.0]})
-    with pytest.raises(GraphError, match="unknown node"):
+    with pytest.raises(GraphError, match="column 'source' holds double values; use node numbers"):
         import_pairs(path, tmp_path / "other.store", reader(3))
 
 

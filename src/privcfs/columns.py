@@ -19,6 +19,7 @@ Refuse = Callable[[str, str], NoReturn]  # says what is wrong with an argument, 
 MOST_DECODED = 2**29  # bytes of one column of one row group of a Parquet file, without compression
 MOST_CELL = 2**12  # bytes of a node's name
 MOST_SHOWN = 80  # characters of a value in an error
+WEIGHTS = "write a finite number; 0 means no edge"
 WHOLE_NUMBER = r"^-?[0-9]{1,18}$"
 
 
@@ -50,26 +51,39 @@ class NodeColumns:
         rows = np.column_stack([self._numbers(column, first_row) for column in columns[:2]])
         if len(columns) == 2:
             return rows
-        try:
-            weights = np.asarray(columns[2].cast("float64", safe=False).to_numpy(zero_copy_only=False))
-        except arrow().ArrowException:
-            self.refuse("has a weight that is no number", "write a finite number; 0 means no edge")
+        weights = self._weights(columns[2])
         if not np.isfinite(weights).all():
             row = first_row + int(np.flatnonzero(~np.isfinite(weights))[0])
-            self.refuse(f"{_row(row)} has a weight that is missing or infinite", "write a finite number; 0 is no edge")
+            self.refuse(f"{_row(row)} has a weight that is missing or infinite", WEIGHTS)
         kept: NDArray[np.int64] = rows[weights != 0]
         return kept
 
-    def check_type(self, name: str, kind: Any) -> None:
-        """Refuses a column that holds neither numbers nor names, before it is read."""
+    def check_types(self, table: "Description") -> None:
+        """Refuses columns that hold neither numbers nor text, before they are read."""
         types = arrow().types
-        if types.is_dictionary(kind):
-            kind = kind.value_type
-        if not any(is_kind(kind) for is_kind in (types.is_integer, types.is_decimal, _is_text)):
-            self.refuse(f"column {shown(name)} holds {kind} values and names an unknown node, or none", self._use())
+        for position, (name, kind) in enumerate(table.columns.items()):
+            if types.is_dictionary(kind):
+                kind = kind.value_type
+            allowed = [types.is_integer, types.is_decimal, _is_text]
+            if position == 2:
+                allowed += [types.is_floating, types.is_boolean]
+            if not any(is_kind(kind) for is_kind in allowed):
+                self.refuse(f"column {shown(name)} holds {kind} values", WEIGHTS if position == 2 else self._use())
+
+    def _weights(self, column: Any) -> NDArray[np.float64]:
+        if arrow().types.is_dictionary(column.type):
+            different = self._weights(column.dictionary)
+            missing = column.is_null().to_numpy(zero_copy_only=False)
+            weights = np.full(len(column), np.nan)
+            weights[~missing] = different[column.indices.fill_null(0).to_numpy(zero_copy_only=False)[~missing]]
+            return weights
+        try:
+            return np.asarray(column.cast("float64", safe=False).to_numpy(zero_copy_only=False), np.float64)
+        except arrow().ArrowException:
+            self.refuse("has a weight that is no number", WEIGHTS)
 
     def _use(self) -> str:
-        return f"use {self.known}; a header must read source,target"
+        return f"use {self.known}"
 
     def _numbers(self, column: Any, first_row: int) -> NDArray[np.int64]:
         if column.null_count:
@@ -79,7 +93,8 @@ class NodeColumns:
             return self._looked_up(column, lambda place: first_row + place)
         indices = column.indices.to_numpy(zero_copy_only=False)
         different = self._looked_up(column.dictionary, lambda place: first_row + int(np.argmax(indices == place)))
-        return different[indices]
+        numbers: NDArray[np.int64] = different[indices]
+        return numbers
 
     def _looked_up(self, values: Any, row_of: Callable[[int], int]) -> NDArray[np.int64]:
         """The numbers of some values; `row_of` says in which row a value stands."""

@@ -203,19 +203,23 @@ class EdgeListReader:
 
     def parquet_rows(self, path: Path, cells: int, most: int | None = None) -> Iterator[NDArray[np.int64]]:
         """The rows of a Parquet file, `cells` cells at a time; more than `most` rows are refused unread."""
-        names = None if self.nodes.numbers is None else arrow().array(list(self.nodes.numbers), "string")
-        nodes = NodeColumns(self.refuse, names)
+        nodes = self.node_columns()
 
         def check(table: Description) -> None:
             self._check_description(path, table, most)
-            for name, kind in list(table.columns.items())[:2]:
-                nodes.check_type(name, kind)
+            if table.rows:
+                nodes.check_types(table)
 
         refuse_unreadable(path, self.argument, self.fault)
         first_row = 0
         for columns in parquet_batches(path, cells, check, self.refuse):
             yield nodes.rows(columns, first_row)
             first_row += len(columns[0])
+
+    def node_columns(self) -> NodeColumns:
+        """What looks up the nodes of Arrow's columns."""
+        names = None if self.nodes.numbers is None else arrow().array(list(self.nodes.numbers), "string")
+        return NodeColumns(self.refuse, names)
 
     def _check_description(self, path: Path, table: Description, most: int | None) -> None:
         """Refuses what the file's own description already shows to be wrong."""

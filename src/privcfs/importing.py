@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from privcfs.columns import CsvLayout, Description, NodeColumns, arrow, csv_batches, parquet_batches, shown
+from privcfs.columns import CsvLayout, Description, arrow, csv_batches, parquet_batches, shown
 from privcfs.errors import ContextError
 from privcfs.files import (
     EdgeListReader,
@@ -152,9 +152,7 @@ def _csv_pairs(path: Path, reader: EdgeListReader) -> Iterator[Numbers]:
         return
     named = reader.nodes.numbers is not None
     kind = arrow().string() if named else arrow().int64()
-    nodes = NodeColumns(
-        reader.refuse, arrow().array(list(reader.nodes.numbers), kind) if reader.nodes.numbers else None
-    )
+    nodes = reader.node_columns()
     types = dict(zip(("source", "target", "weight"), (kind, kind, arrow().float64()), strict=True))
     width, size = max(min(len(cells), 3), 2), NAMED_BYTES if named else READ_BYTES
     first_row = 0

@@ -130,13 +130,18 @@ def _words(write: Path, known: Labels, tested: HeldOut | None) -> list[str]:
         how = "How good it is was not measured: there are too few labels to hold any out."
     else:
         how = (
-            f"A model trained the same way without the labels of {tested.nodes} held-out nodes is right about "
+            f"A model trained the same way without the labels of {tested.nodes} held-out "
+            f"{'node' if tested.nodes == 1 else 'nodes'} is right about "
             f"{tested.accuracy:.1%} of them; always answering their most frequent class is right about "
             f"{tested.most_frequent:.1%}."
         )
-    numbered = ", ".join(f"{number} = {name}" for number, name in enumerate(known.names))
+    numbers = [str(number) for number in range(len(known.names))]
+    if list(known.names) == numbers:
+        numbered = f"Classes keep their numbers, 0 to {numbers[-1]}"
+    else:
+        numbered = "Classes: " + ", ".join(f"{number} = {name}" for number, name in enumerate(known.names))
     return [
         f"Wrote {write}, trained on all {len(known.nodes)} labelled nodes.",
         how,
-        f"Classes: {numbered}. The model that decides must number its classes in the same order (--classes).",
+        f"{numbered}. The model that decides must number its classes in the same order (--classes).",
     ]

@@ -50,7 +50,9 @@ def test_the_sample_for_pytorch_geometric_runs(files_of_the_readme: Path) -> Non
 
 
 def test_the_commands_of_the_readme_run(files_of_the_readme: Path) -> None:
-    block = next(part for part in (ROOT / "README.md").read_text().split("```\n") if part.startswith("pip install '.[torch]'"))
+    block = next(
+        part for part in (ROOT / "README.md").read_text().split("```\n") if part.startswith("pip install '.[torch]'")
+    )
     lines = [line.split("#")[0].strip() for line in block.splitlines() if line.startswith("privcfs ")]
     assert len(lines) == 8
     run = f"{sys.executable} -c 'from privcfs.cli import main; main()'"

@@ -176,7 +176,9 @@ def parquet_batches(
                 for name, column in zip(batch.schema.names, batch.columns, strict=True):
                     _check_cells(name, column, refuse)
                 yield batch.columns
-    except (pyarrow.ArrowException, OSError, MemoryError):
+    except MemoryError:
+        refuse(f"file {path.name} needs more memory than there is", "write it again with smaller row groups")
+    except (pyarrow.ArrowException, OSError):
         refuse(f"file {path.name} is not a readable Parquet file", "is it complete?")
 
 

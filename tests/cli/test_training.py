@@ -95,7 +95,7 @@ def test_files_may_be_named_without_a_vault_file(owner: Inside) -> None:
     assert "give --features and --snapshot" in owner.fails(InputError, *words)
 
 
-def test_a_vault_file_in_the_place_of_public_pairs_is_refused(owner: Inside) -> None:
+def test_private_edges_in_the_place_of_public_pairs_are_refused(owner: Inside) -> None:
     path = owner.folder / "vault.toml"
     path.write_text(path.read_text().replace('snapshot = "public_edges.csv"', 'snapshot = "edges.csv"'))
     said = owner.fails(SettingsError, "train", "--labels", "labels.csv")

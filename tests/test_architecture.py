@@ -18,9 +18,10 @@ LAYERS = {
     "errors.py": set(),
     "store.py": {"errors"},
     "threads.py": set(),
-    "files.py": {"errors", "store"},
-    "importing.py": {"errors", "files", "store"},
-    "public": {"errors", "store", "files", "public"},
+    "columns.py": {"errors"},
+    "files.py": {"errors", "store", "columns"},
+    "importing.py": {"errors", "files", "store", "columns"},
+    "public": {"errors", "store", "columns", "files", "public"},
     "private": {"errors", "store", "threads", "files", "public", "private"},
     "gate": {"errors", "public", "private", "gate"},
     "embedded": {"errors", "files", "public", "private", "embedded"},
@@ -66,7 +67,8 @@ def imported(path: Path) -> set[str]:
     [
         path
         for path in FILES
-        if path.parent != SOURCE or path.stem in ("errors", "store", "threads", "files", "importing", "pyg", "client")
+        if path.parent != SOURCE
+        or path.stem in ("errors", "store", "threads", "columns", "files", "importing", "pyg", "client")
     ],
     ids=name,
 )

@@ -26,8 +26,8 @@ def files_of_the_readme(tmp_path: Path) -> Path:
     for name, density in (("edges.csv", 0.1), ("public_edges.csv", 0.1)):
         np.savetxt(tmp_path / name, random_pairs(rng, 50, density), fmt="%d", delimiter=",")
     np.savetxt(tmp_path / "features.csv", rng.random((50, 9)) < 0.5, fmt="%d", delimiter=",")
-    for name in ("gcn", "guide"):
-        save_backbone(random_gcn(rng, 9), tmp_path / f"{name}.safetensors", {})
+    save_backbone(random_gcn(rng, 9), tmp_path / "gcn.safetensors", {})
+    (tmp_path / "labels.csv").write_text("\n".join(f"{node},{node % 3}" for node in range(0, 50, 2)))
     return tmp_path
 
 
@@ -50,9 +50,11 @@ def test_the_sample_for_pytorch_geometric_runs(files_of_the_readme: Path) -> Non
 
 
 def test_the_commands_of_the_readme_run(files_of_the_readme: Path) -> None:
-    block = next(part for part in (ROOT / "README.md").read_text().split("```\n") if part.startswith("pip install ."))
+    block = next(
+        part for part in (ROOT / "README.md").read_text().split("```\n") if part.startswith("pip install '.[torch]'")
+    )
     lines = [line.split("#")[0].strip() for line in block.splitlines() if line.startswith("privcfs ")]
-    assert len(lines) == 7
+    assert len(lines) == 8
     run = f"{sys.executable} -c 'from privcfs.cli import main; main()'"
     for line in lines:
         done = subprocess.run(

@@ -21,8 +21,8 @@ import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 
-from privcfs.lab.training import Labelled, Training, accuracy, train_gcn
 from privcfs.public.backbones.files import save_backbone
+from privcfs.public.backbones.training import Labelled, Training, accuracy, train_gcn
 
 EMBEDDED = Path(__file__).parent.parent / "src/privcfs/embedded"
 OLD_WHEEL = "--only-binary=:all: --python-version 3.8 --platform manylinux1_x86_64 --platform manylinux_2_5_x86_64"

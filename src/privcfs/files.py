@@ -7,15 +7,17 @@ they are raised before a vault serves.
 import csv
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, final
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from privcfs.errors import MissingDependency, OwnerError
+from privcfs.columns import Description, NodeColumns, arrow, parquet_batches, shown
+from privcfs.errors import OwnerError
 from privcfs.store import FEATURES, SUFFIX, open_store
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ WHOLE = re.compile(r"-?[0-9]{1,18}")
 HEADERS = {("source", "target"), ("src", "dst"), ("from", "to"), ("u", "v"), ("node1", "node2")}
 Fault = type[OwnerError]
 NOWHERE = np.array([-1])
+MOST_ROWS = 10_000_000  # of a Parquet file that is loaded into memory
+CELLS = 2**20  # of a Parquet file that are looked at together while it is loaded
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,35 @@ class Nodes:
             raise KeyError(text)
         return int(text)
 
+    def show(self, number: int) -> str:
+        """A node as errors name it: its quoted name where nodes have names and it is one of them, or its number."""
+        known = self.numbers is not None and 0 <= number < self.count
+        return shown(next(islice(self.numbers or (), number, None))) if known else str(number)
 
+
+@final
+@dataclass(frozen=True, slots=True)
+class TableNames:
+    """What errors call the rows and columns of a feature table: names of columns and nodes, where they have names."""
+
+    columns: Sequence[str] = ()
+    nodes: Sequence[str] = ()
+    first_row: int = 0  # the number of the first row, where a table is read in parts
+
+    def column(self, number: int) -> str:
+        """Such as: column 'age'."""
+        return f"column {shown(self.columns[number]) if number < len(self.columns) else number}"
+
+    def node(self, row: int) -> str:
+        """Such as: node 'ann'; nothing where nodes have no names."""
+        number = self.first_row + row
+        return f"node {shown(self.nodes[number])}" if number < len(self.nodes) else ""
+
+
+UNNAMED = TableNames()
+
+
+@final
 @dataclass(frozen=True, slots=True)
 class EdgeListReader:
     """Reads one argument's pairs: `argument` and `fault` say who is to blame and how."""
@@ -72,8 +104,15 @@ class EdgeListReader:
     def check_range(self, rows: NDArray[np.int64]) -> None:
         """Refuses a number that is no node."""
         if rows.size and (rows.min() < 0 or rows.max() >= self.nodes.count):
-            bad = int(rows[(rows < 0) | (rows >= self.nodes.count)][0])
-            self.refuse(f"names node {bad}, but nodes are 0 to {self.nodes.count - 1}", "check number_of_nodes")
+            outside = (rows < 0) | (rows >= self.nodes.count)
+            pair = rows[outside.any(axis=1)][0]
+            bad = int(pair[(pair < 0) | (pair >= self.nodes.count)][0])
+            where = ", ".join(self.nodes.show(int(node)) for node in pair)
+            self._refuse_number("", bad, "" if self.nodes.numbers is None else f" (in the pair {where})")
+
+    def _refuse_number(self, where: str, bad: int, more: str = "") -> NoReturn:
+        what = f"{where}names node {bad}{more}, but nodes are 0 to {self.nodes.count - 1}"
+        self.refuse(what, "check number_of_nodes")
 
     def _refuse_loops_and_repeats(self, rows: NDArray[np.int64]) -> None:
         loops = np.flatnonzero(rows[:, 0] == rows[:, 1])
@@ -84,13 +123,13 @@ class EdgeListReader:
         if unique.size < keys.size:
             self.refuse_repeat(*divmod(int(unique[counts > 1][0]), self.nodes.count))
 
-    def refuse_loop(self, node: int) -> NoReturn:
+    def refuse_loop(self, node: int, where: str = "") -> NoReturn:
         """A self-loop is the owner's to remove, or to allow."""
-        self.refuse(f"joins node {node} to itself", self._simpler())
+        self.refuse(f"{where}joins node {self.nodes.show(node)} to itself", self._simpler())
 
     def refuse_repeat(self, u: int, w: int) -> NoReturn:
-        """So is a row that comes twice."""
-        self.refuse(f"lists the pair {u}, {w} more than once", self._simpler())
+        """A repeated row is the owner's to remove, or to allow."""
+        self.refuse(f"lists the pair {self.nodes.show(u)}, {self.nodes.show(w)} more than once", self._simpler())
 
     def _simpler(self) -> str:
         how = "simplify=True (simplify = true in vault.toml, --simplify for privcfs import)"
@@ -115,8 +154,14 @@ class EdgeListReader:
         return array.astype(np.int64)
 
     def _csv(self, path: Path) -> NDArray[np.int64]:
-        rows = [pair for line, cells in _csv_rows(path, self.argument, self.fault) if (pair := self._row(line, cells))]
-        return np.array(rows, np.int64).reshape(-1, 2)
+        return np.array(list(self.csv_pairs(path)), np.int64).reshape(-1, 2)
+
+    def csv_pairs(self, path: Path) -> Iterator[tuple[int, int]]:
+        """The pairs of a CSV file, line by line, so that errors name the line."""
+        for line, cells in csv_rows(path, self.argument, self.fault):
+            pair = self._row(line, cells) if cells else None
+            if pair is not None:
+                yield pair
 
     def _row(self, line: int, cells: list[str]) -> tuple[int, int] | None:
         """One line's pair; none for a header or for a weight of 0, which means no edge."""
@@ -127,9 +172,16 @@ class EdgeListReader:
         pair = self._pair(cells)
         if pair is None:
             known = "node numbers" if self.nodes.numbers is None else "names of node_ids"
-            what = f"line {line} names an unknown node in {','.join(cells[:2])!r}"
+            what = f"line {line} names an unknown node in {shown(','.join(cells[:2]))}"
             self.refuse(what, f"use {known}; a header must read source,target")
-        return pair if len(cells) == 2 or self._weight(line, cells[2]) else None
+        for node in pair:
+            if not 0 <= node < self.nodes.count:
+                self._refuse_number(f"line {line} ", node)
+        if len(cells) == 3 and not self._weight(line, cells[2]):
+            return None
+        if pair[0] == pair[1] and not self.simplify:
+            self.refuse_loop(pair[0], f"line {line} ")
+        return pair
 
     def _pair(self, cells: list[str]) -> tuple[int, int] | None:
         try:
@@ -143,16 +195,45 @@ class EdgeListReader:
         except ValueError:
             weight = float("nan")
         if not np.isfinite(weight):
-            self.refuse(f"line {line} has the weight {text!r}", "write a finite number; 0 means no edge")
+            self.refuse(f"line {line} has the weight {shown(text)}", "write a finite number; 0 means no edge")
         return weight != 0
 
     def _parquet(self, path: Path) -> NDArray[np.int64]:
-        table = _parquet_columns(path, self.argument, self.fault)
-        if len(table) not in (2, 3):
-            self.refuse(f"{path.name} has {len(table)} columns", "keep source, target and at most a weight")
-        columns = [[str(cell) for cell in column] for column in table]
-        rows = [self._row(line, list(cells)) for line, cells in enumerate(zip(*columns, strict=True), start=2)]
-        return np.array([row for row in rows if row], np.int64).reshape(-1, 2)
+        return np.concatenate([np.empty((0, 2), np.int64), *self.parquet_rows(path, CELLS, MOST_ROWS)])
+
+    def parquet_rows(self, path: Path, cells: int, most: int | None = None) -> Iterator[NDArray[np.int64]]:
+        """The rows of a Parquet file, `cells` cells at a time; more than `most` rows are refused unread."""
+        nodes = self.node_columns()
+
+        def check(table: Description) -> None:
+            self._check_description(path, table, most)
+            if table.rows:
+                nodes.check_types(table)
+
+        refuse_unreadable(path, self.argument, self.fault)
+        first_row = 0
+        for columns in parquet_batches(path, cells, check, self.refuse):
+            yield nodes.rows(columns, first_row)
+            first_row += len(columns[0])
+
+    def node_columns(self) -> NodeColumns:
+        """What looks up the nodes of Arrow's columns."""
+        names = None if self.nodes.numbers is None else arrow().array(list(self.nodes.numbers), "string")
+        return NodeColumns(self.refuse, names)
+
+    def _check_description(self, path: Path, table: Description, most: int | None) -> None:
+        """Refuses what the file's own description already shows to be wrong."""
+        width, possible = len(table.columns), self.nodes.count * (self.nodes.count - 1)
+        if width not in (2, 3):
+            self.refuse(f"{path.name} has {width} columns", "keep source, target and at most a weight")
+        if most is not None and table.rows > most:
+            what = f"file {path.name} has {table.rows} rows; at most {most} are loaded into memory"
+            self.refuse(what, "make a store of it with privcfs import")
+        if width == 2 and table.rows > possible and not self.simplify:
+            what = (
+                f"has {table.rows} rows, but {self.nodes.count} nodes have at most {possible} pairs in both directions"
+            )
+            self.refuse(what, "remove repeated rows and self-loops")
 
 
 def matrix_rows(matrix: Any, nodes: Nodes, fault: Fault) -> NDArray[np.int64]:
@@ -192,12 +273,15 @@ def gather(starts: NDArray[np.integer], rows: NDArray[np.int64]) -> tuple[NDArra
 
 
 def read_features(
-    source: str | Path | ArrayLike | sp.sparray | sp.spmatrix, fault: Fault, *, first_row: int = 0
+    source: str | Path | ArrayLike | sp.sparray | sp.spmatrix, fault: Fault, names: TableNames = UNNAMED
 ) -> sp.csr_array:
-    """A finite float32 matrix, one row per node, from .csv, .npy, .npz (SciPy sparse), a store or an array."""
+    """A finite float32 matrix, one row per node, from .csv, .npy, .npz (SciPy sparse), a store or an array.
+
+    `names` is for errors alone; where a CSV file has a header, it names the columns.
+    """
     if isinstance(source, str | Path) and Path(source).suffix == SUFFIX:
         return _stored_features(Path(source), fault)
-    raw = _load_features(Path(source), fault) if isinstance(source, str | Path) else source
+    raw, names = _load_features(Path(source), fault, names) if isinstance(source, str | Path) else (source, names)
     if not sp.issparse(raw):
         try:
             dense = np.asarray(raw)
@@ -209,17 +293,26 @@ def read_features(
     try:
         if hasattr(raw, "check_format"):
             raw.check_format(full_check=True)
-        matrix = sp.csr_array(raw, dtype=np.float32, copy=True)
+        with np.errstate(over="ignore"):  # what is too large for 32 bits becomes infinite, and is refused below
+            matrix = sp.csr_array(raw, dtype=np.float32, copy=True)
     except (ValueError, TypeError) as error:
         raise fault(f"features is not a valid table of numbers ({error}); write it again.") from None
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     if not np.isfinite(matrix.data).all():
-        row = int(np.searchsorted(matrix.indptr, np.flatnonzero(~np.isfinite(matrix.data))[0], side="right")) - 1
-        raise fault(
-            f"features has a missing or infinite value in row {first_row + row}; fill it in or drop the column."
-        )
+        _refuse_value(matrix, fault, names)
     return matrix
+
+
+def _refuse_value(matrix: sp.csr_array, fault: Fault, names: TableNames) -> NoReturn:
+    """Names the first value that is missing or infinite."""
+    entry = int(np.flatnonzero(~np.isfinite(matrix.data))[0])
+    row = int(np.searchsorted(matrix.indptr, entry, side="right")) - 1
+    node = f" ({names.node(row)})" if names.node(row) else ""
+    raise fault(
+        f"features has a missing or infinite value ({matrix.data[entry]}) in row {names.first_row + row}{node}, "
+        f"{names.column(int(matrix.indices[entry]))}; fill it in or drop the column."
+    )
 
 
 def places(nodes: NDArray[np.integer], wanted: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -257,22 +350,30 @@ def read_node_ids(source: str | Path | Sequence[str], fault: Fault) -> tuple[str
         names = tuple(str(name).strip() for name in source)
     except TypeError:
         raise fault("node_ids must be a list of names or a file with one name per line.") from None
-    if not all(name.isprintable() and name for name in names):
-        raise fault("node_ids has an empty or unprintable name; give every node a plain name.")
-    if len(set(names)) < len(names):
-        repeated = next(name for i, name in enumerate(names) if name in names[:i])
-        raise fault(f"node_ids names {repeated!r} twice; every node needs a name of its own.")
+    seen: set[str] = set()
+    for position, name in enumerate(names):
+        if not name or not name.isprintable():
+            raise fault(
+                f"node_ids has an empty or unprintable name, {shown(name)}, at position {position} (counted from 0); "
+                "give every node a plain name."
+            )
+        if name in seen:
+            raise fault(f"node_ids names {shown(name)} twice; every node needs a name of its own.")
+        seen.add(name)
     return names
 
 
-def _load_features(path: Path, fault: Fault) -> Any:
-    readers: dict[str, Callable[[Path], Any]] = {".npy": _npy, ".npz": _sparse_npz, ".csv": _number_table}
-    if path.suffix not in readers:
+def _load_features(path: Path, fault: Fault, names: TableNames) -> tuple[Any, TableNames]:
+    """A table and what its columns are called."""
+    readers: dict[str, Callable[[Path], Any]] = {".npy": _npy, ".npz": _sparse_npz}
+    if path.suffix not in (*readers, ".csv"):
         raise fault(f"features {path.name} has an unknown ending; use .csv, .npy or .npz (scipy.sparse.save_npz).")
+    refuse_unreadable(path, "features", fault)
+    if path.suffix == ".csv":
+        names = replace(names, columns=feature_header(path, fault))
+        return np.array(list(number_rows(path, fault, names)), np.float64), names
     try:
-        return readers[path.suffix](path)
-    except FileNotFoundError:
-        raise fault(f"features file {path} does not exist; check the path.") from None
+        return readers[path.suffix](path), names
     except Exception as error:
         raise fault(f"features file {path.name} cannot be read ({error}); is it complete?") from None
 
@@ -287,26 +388,43 @@ def _sparse_npz(path: Path) -> Any:
         return sp.load_npz(file)
 
 
-def _number_table(path: Path) -> NDArray[np.float64]:
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        rows = [row for row in csv.reader(file) if row]
-    if rows and not any(is_number(cell) for cell in rows[0]):
-        rows = rows[1:]
-    if len({len(row) for row in rows}) > 1:
-        raise ValueError("rows differ in length")
-    return np.array([[float(cell) for cell in row] for row in rows], np.float64)
+def feature_header(path: Path, fault: Fault) -> Sequence[str]:
+    """The names of a feature table's columns: its first line, unless a cell of it is a number."""
+    cells = next((cells for _, cells in csv_rows(path, "features", fault) if cells), [])
+    return () if any(map(is_number, cells)) else cells
+
+
+def number_rows(path: Path, fault: Fault, names: TableNames) -> Iterator[list[float]]:
+    """The rows of a CSV file of numbers, line by line; `names.columns` is its header, which is passed over.
+
+    Empty lines are passed over, but in a table of one column an empty line between others is an empty cell.
+    """
+    header, width, row, empty = bool(names.columns), 0, 0, 0
+    for line, cells in csv_rows(path, "features", fault):
+        if not cells:
+            empty = empty or line
+            continue
+        if empty and width == 1:
+            line, cells = empty, [""]
+        what = f"features file {path.name} cannot be read: line {line}"
+        if width not in (0, len(cells)):
+            raise fault(f"{what} has {len(cells)} cells, but the first row has {width}; match them.")
+        width, empty = len(cells), 0
+        if header:
+            header = False
+            continue
+        try:
+            yield [float(cell) for cell in cells]
+        except ValueError:
+            column = next(number for number, cell in enumerate(cells) if not is_number(cell))
+            place = f"(row {row}{names.node(row) and ', ' + names.node(row)}), {names.column(column)}"
+            raise fault(f"{what} {place}, holds {shown(cells[column])}; write a number, or drop the column.") from None
+        row += 1
 
 
 def first_line(path: Path, argument: str, fault: Fault) -> list[str] | None:
     """The cells of a table's first line; none for an empty file."""
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            cells = next(csv.reader(file), None)
-    except FileNotFoundError:
-        raise fault(f"{argument} file {path} does not exist; check the path.") from None
-    except (OSError, ValueError, csv.Error):
-        raise fault(f"{argument} file {path.name!r} is not readable UTF-8 text; is it the right file?") from None
-    return None if cells is None else [cell.strip() for cell in cells]
+    return next((cells for _, cells in csv_rows(path, argument, fault)), None)
 
 
 def is_header(cells: Sequence[str]) -> bool:
@@ -330,33 +448,39 @@ def open_arrays(path: Path) -> "NpzFile":
 
 
 def _text(path: Path, argument: str, fault: Fault) -> str:
+    refuse_unreadable(path, argument, fault)
     try:
         return path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise fault(f"{argument} file {path} does not exist; check the path.") from None
-    except (OSError, ValueError):
+    except ValueError:
         raise fault(f"{argument} file {path.name!r} is not readable UTF-8 text; is it the right file?") from None
 
 
-def _csv_rows(path: Path, argument: str, fault: Fault) -> Iterator[tuple[int, list[str]]]:
-    lines = csv.reader(_text(path, argument, fault).splitlines())
+def refuse_unreadable(path: Path, argument: str, fault: Fault) -> None:
+    """Opens a file for a moment, and says why where that fails."""
     try:
-        for line, cells in enumerate(lines, start=1):
-            if cells:
-                yield line, [cell.strip() for cell in cells]
+        with path.open("rb"):
+            return
+    except FileNotFoundError:
+        raise fault(f"{argument} file {path} does not exist; check the path.") from None
+    except IsADirectoryError:
+        raise fault(f"{argument} file {path} is a directory; name a file.") from None
+    except PermissionError:
+        raise fault(f"{argument} file {path} cannot be read: permission denied; let this user read it.") from None
+    except (OSError, ValueError) as error:
+        raise fault(f"{argument} file {str(path)[:200]} cannot be read: {error}; check path and disk.") from None
+
+
+def csv_rows(path: Path, argument: str, fault: Fault) -> Iterator[tuple[int, list[str]]]:
+    """The lines of a CSV file with their numbers, cells without the blanks around them; an empty line has no cells."""
+    refuse_unreadable(path, argument, fault)
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            lines = csv.reader(file)
+            for cells in lines:
+                yield lines.line_num, [cell.strip() for cell in cells]
+    except ValueError:
+        raise fault(f"{argument} file {path.name!r} is not readable UTF-8 text; is it the right file?") from None
+    except OSError as error:
+        raise fault(f"{argument} file {path} cannot be read: {error.strerror}; check the disk.") from None
     except csv.Error as error:
-        raise fault(f"{argument} file {path.name} is not a CSV table ({error}); write source,target rows.") from None
-
-
-def _parquet_columns(path: Path, argument: str, fault: Fault) -> list[list[Any]]:
-    try:
-        import pyarrow.parquet
-    except ImportError:
-        raise MissingDependency("Parquet files need pyarrow; run: pip install 'privcfs[parquet]'.") from None
-    if not path.exists():
-        raise fault(f"{argument} file {path} does not exist; check the path.")
-    try:
-        table = pyarrow.parquet.read_table(path)
-    except Exception:
-        raise fault(f"{argument} file {path.name} is not a readable Parquet file; is it complete?") from None
-    return [column.to_pylist() for column in table.columns]
+        raise fault(f"{argument} file {path.name} is not a CSV table ({error}); separate cells by commas.") from None

@@ -4,15 +4,26 @@ Used by the owner before a vault serves, so its errors may name values.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from privcfs.errors import ContextError, MissingDependency
-from privcfs.files import EdgeListReader, first_line, is_header, is_number, read_features
+from privcfs.columns import CsvLayout, Description, arrow, csv_batches, parquet_batches, shown
+from privcfs.errors import ContextError
+from privcfs.files import (
+    EdgeListReader,
+    TableNames,
+    feature_header,
+    first_line,
+    is_header,
+    number_rows,
+    read_features,
+    refuse_unreadable,
+)
 from privcfs.store import FEATURES, MOST_NODES, PAIRS, StoreWriter
 
 Numbers = NDArray[np.int64]
@@ -28,9 +39,7 @@ def import_pairs(source: Path, out: Path, reader: EdgeListReader) -> None:
     count = reader.nodes.count
     if count > MOST_NODES:
         reader.refuse(f"has {count} nodes", f"a store holds at most {MOST_NODES}")
-    table = _parquet_columns(source, reader) if source.suffix == ".parquet" else _csv_columns(source, reader)
-    names = None if reader.nodes.numbers is None else _arrow().array(list(reader.nodes.numbers), "string")
-    rows = (_node_rows(columns, reader, names) for columns in table)
+    rows = reader.parquet_rows(source, CELLS) if source.suffix == ".parquet" else _csv_pairs(source, reader)
     with StoreWriter(out, PAIRS, reader.fault) as writer:
         runs = _runs((_keys(batch, reader) for batch in rows), writer.folder)
         _write_lists(_distinct(_merged(runs), reader), count, writer)
@@ -39,13 +48,13 @@ def import_pairs(source: Path, out: Path, reader: EdgeListReader) -> None:
         writer.finish(count, count)
 
 
-def import_features(source: Path, out: Path) -> int:
-    """A feature table (.npy, .npz, .csv or .parquet) as a store; how many rows it has."""
+def import_features(source: Path, out: Path, node_ids: Sequence[str] = ()) -> int:
+    """A feature table (.npy, .npz, .csv or .parquet) as a store; how many rows it has. Errors name `node_ids`."""
     rows, width, total = 0, None, 0
     with StoreWriter(out, FEATURES, ContextError) as writer:
         writer.append("starts", np.zeros(1, np.int64))
-        for table in _feature_blocks(source):
-            block = read_features(table, ContextError, first_row=rows)
+        for table, names in _feature_blocks(source, TableNames(nodes=node_ids)):
+            block = read_features(table, ContextError, replace(names, first_row=rows))
             if width not in (None, block.shape[1]):
                 raise ContextError(f"features has rows of {width} and of {block.shape[1]} columns; match them.")
             writer.append("starts", block.indptr[1:].astype(np.int64) + total)
@@ -60,13 +69,19 @@ def import_features(source: Path, out: Path) -> int:
 
 def _keys(rows: Numbers, reader: EdgeListReader) -> Numbers:
     """Each row in both directions as one whole number: node, other node, and whether the direction is turned."""
-    reader.check_range(rows)
+    _check_rows(rows, reader)
     loops = rows[:, 0] == rows[:, 1]
-    if loops.any() and not reader.simplify:
-        reader.refuse_loop(int(rows[loops][0, 0]))
     one, other = rows[~loops].T
     count = reader.nodes.count
     return np.concatenate([(one * count + other) * 2, (other * count + one) * 2 + 1])
+
+
+def _check_rows(rows: Numbers, reader: EdgeListReader) -> None:
+    """Refuses what can be seen in some of the rows: a number that is no node, and a self-loop."""
+    reader.check_range(rows)
+    loops = np.flatnonzero(rows[:, 0] == rows[:, 1])
+    if loops.size and not reader.simplify:
+        reader.refuse_loop(int(rows[loops[0], 0]))
 
 
 def _runs(batches: Iterable[Numbers], folder: Path) -> list[Path]:
@@ -130,139 +145,81 @@ def _write_lists(pairs: Iterable[Numbers], count: int, writer: StoreWriter) -> N
         writer.append("starts", np.full(min(BLOCK, count + 1 - start), total))
 
 
-def _csv_columns(path: Path, reader: EdgeListReader) -> Iterator[Sequence[Any]]:
-    arrow = _arrow()
+def _csv_pairs(path: Path, reader: EdgeListReader) -> Iterator[Numbers]:
+    """Some rows at a time; where they are wrong, the file is read again line by line, so that the error names one."""
     cells = first_line(path, reader.argument, reader.fault)
     if cells is None:
         return
     named = reader.nodes.numbers is not None
-    kind = arrow.string() if named else arrow.int64()
-    types = dict(zip(("source", "target", "weight"), (kind, kind, arrow.float64()), strict=True))
-    table = _Table(
-        list(types)[: max(min(len(cells), 3), 2)], types, is_header(cells), NAMED_BYTES if named else READ_BYTES
-    )
-    for batch in _csv_batches(path, table, reader.refuse):
-        yield batch.columns
-
-
-def _parquet_columns(path: Path, reader: EdgeListReader) -> Iterator[Sequence[Any]]:
-    for batch in _parquet_batches(path, reader.refuse):
-        if batch.num_columns not in (2, 3):
-            reader.refuse(f"{path.name} has {batch.num_columns} columns", "keep source, target and at most a weight")
-        yield batch.columns
-
-
-def _node_rows(columns: Sequence[Any], reader: EdgeListReader, names: Any) -> Numbers:
-    """Two columns of nodes, without the rows whose weight is 0."""
-    rows = np.column_stack([_numbered(column, reader, names) for column in columns[:2]])
-    if len(columns) == 2:
-        return rows
+    kind = arrow().string() if named else arrow().int64()
+    nodes = reader.node_columns()
+    types = dict(zip(("source", "target", "weight"), (kind, kind, arrow().float64()), strict=True))
+    width, size = max(min(len(cells), 3), 2), NAMED_BYTES if named else READ_BYTES
+    first_row = 0
     try:
-        weights = np.asarray(columns[2].cast("float64", safe=False).to_numpy(zero_copy_only=False))
-    except _arrow().ArrowException:
-        reader.refuse("has a weight that is no number", "write a finite number; 0 means no edge")
-    if not np.isfinite(weights).all():
-        reader.refuse("has a weight that is missing or infinite", "write a finite number; 0 means no edge")
-    kept: Numbers = rows[weights != 0]
-    return kept
+        for batch in csv_batches(path, CsvLayout(list(types)[:width], types, is_header(cells), size), reader.refuse):
+            rows = nodes.rows(batch.columns, first_row)
+            _check_rows(rows, reader)
+            yield rows
+            first_row += batch.num_rows
+    except reader.fault:
+        for _ in reader.csv_pairs(path):
+            pass
+        raise
 
 
-def _numbered(column: Any, reader: EdgeListReader, names: Any) -> Numbers:
-    """A column of node numbers, or of names where nodes have names."""
-    arrow = _arrow()
-    known = "node numbers" if names is None else "names of node_ids"
-    if arrow.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    kind = arrow.types
-    plain = (kind.is_integer, kind.is_string, kind.is_large_string, kind.is_decimal)
-    if column.null_count or not any(one(column.type) for one in plain):
-        reader.refuse("names an unknown node, or none, in some row", f"use {known}")
-    try:
-        if names is None:
-            found = column.cast("int64")
-        else:
-            text = arrow.compute.utf8_trim_whitespace(column.cast("string"))
-            found = arrow.compute.index_in(text, value_set=names)
-    except arrow.ArrowException:
-        reader.refuse("names an unknown node in some row", f"use {known}")
-    if found.null_count:
-        unknown = text.filter(found.is_null())[0].as_py()
-        reader.refuse(f"names an unknown node {unknown!r}", f"use {known}; a header must read source,target")
-    return np.asarray(found.to_numpy(zero_copy_only=False), np.int64)
-
-
-def _feature_blocks(path: Path) -> Iterator[NDArray[Any] | sp.csr_array]:
-    """Some rows at a time."""
-    if path.suffix == ".npy" and path.exists():
-        try:
-            table = np.load(path, mmap_mode="r", allow_pickle=False)
-            width = table.shape[1]
-        except (ValueError, OSError, IndexError) as error:
-            raise ContextError(f"features file {path.name} cannot be read ({error}); is it complete?") from None
-        step = max(CELLS // max(width, 1), 1)
-        yield from (np.asarray(table[start : start + step]) for start in range(0, len(table), step))
+def _feature_blocks(path: Path, names: TableNames) -> Iterator[tuple[NDArray[Any] | sp.csr_array, TableNames]]:
+    """Some rows at a time, and what the columns are called."""
+    refuse_unreadable(path, "features", ContextError)
+    if path.suffix == ".npy":
+        yield from ((block, names) for block in _npy_blocks(path))
     elif path.suffix == ".parquet":
-        for batch in _parquet_batches(path, _refuse_features):
-            yield np.column_stack([column.to_numpy(zero_copy_only=False) for column in batch.columns])
+        yield from _parquet_features(path, names)
     elif path.suffix == ".csv" and (cells := first_line(path, "features", ContextError)):
-        names = [str(number) for number in range(len(cells))]
-        types = dict.fromkeys(names, _arrow().float64())
-        table = _Table(names, types, not any(map(is_number, cells)), READ_BYTES)
-        for batch in _csv_batches(path, table, _refuse_features):
-            yield np.column_stack([column.to_numpy(zero_copy_only=False) for column in batch.columns])
+        yield from _csv_features(path, replace(names, columns=feature_header(path, ContextError)), len(cells))
     else:
-        yield read_features(path, ContextError)
+        yield read_features(path, ContextError, names), names
+
+
+def _npy_blocks(path: Path) -> Iterator[NDArray[Any]]:
+    try:
+        table = np.load(path, mmap_mode="r", allow_pickle=False)
+        width = table.shape[1]
+    except (ValueError, OSError, IndexError) as error:
+        raise ContextError(f"features file {path.name} cannot be read ({error}); is it complete?") from None
+    step = max(CELLS // max(width, 1), 1)
+    yield from (np.asarray(table[start : start + step]) for start in range(0, len(table), step))
+
+
+def _csv_features(path: Path, names: TableNames, width: int) -> Iterator[tuple[NDArray[Any], TableNames]]:
+    """Where a cell is no number, the file is read again line by line, so that the error names the cell."""
+    numbers = [str(number) for number in range(width)]
+    types = dict.fromkeys(numbers, arrow().float64())
+    layout = CsvLayout(numbers, types, bool(names.columns), READ_BYTES, empty_lines=width > 1)
+    try:
+        for batch in csv_batches(path, layout, _refuse_features):
+            if any(column.null_count for column in batch.columns):
+                _refuse_features("has an empty cell", "write a number there, or drop the column")
+            yield np.column_stack([column.to_numpy(zero_copy_only=False) for column in batch.columns]), names
+    except ContextError:
+        for _ in number_rows(path, ContextError, names):
+            pass
+        raise
+
+
+def _parquet_features(path: Path, names: TableNames) -> Iterator[tuple[NDArray[Any], TableNames]]:
+    def check(table: Description) -> None:
+        types = arrow().types
+        for name, kind in table.columns.items():
+            if not any(one(kind) for one in (types.is_integer, types.is_floating, types.is_boolean)):
+                _refuse_features(f"column {shown(name)} holds {kind} values", "give numbers, or drop the column")
+        columns.extend(table.columns)
+
+    columns: list[str] = []
+    for batch in parquet_batches(path, CELLS, check, _refuse_features):
+        block = np.column_stack([column.cast("float64", safe=False).to_numpy(zero_copy_only=False) for column in batch])
+        yield block, replace(names, columns=tuple(columns))
 
 
 def _refuse_features(what: str, remedy: str) -> NoReturn:
     raise ContextError(f"features {what}; {remedy}.")
-
-
-class _Table(NamedTuple):
-    """How a CSV file is read."""
-
-    names: list[str]
-    types: dict[str, Any]
-    header: bool
-    bytes: int  # at a time
-
-
-def _csv_batches(path: Path, table: _Table, refuse: Any) -> Iterator[Any]:
-    arrow = _arrow()
-    try:
-        with arrow.csv.open_csv(
-            path,
-            arrow.csv.ReadOptions(column_names=table.names, skip_rows=int(table.header), block_size=table.bytes),
-            arrow.csv.ParseOptions(),
-            arrow.csv.ConvertOptions(column_types=table.types, null_values=[""], strings_can_be_null=True),
-        ) as batches:
-            yield from batches
-    except (arrow.ArrowException, UnicodeDecodeError) as error:
-        refuse(f"file {path.name} cannot be read ({_first_words(error)})", "mend that line")
-
-
-def _parquet_batches(path: Path, refuse: Any) -> Iterator[Any]:
-    _arrow()
-    import pyarrow.parquet
-
-    if not path.exists():
-        refuse(f"file {path} does not exist", "check the path")
-    try:
-        with pyarrow.parquet.ParquetFile(path) as table:
-            yield from table.iter_batches(batch_size=max(CELLS // max(table.metadata.num_columns, 1), 1))
-    except (pyarrow.ArrowException, OSError):
-        refuse(f"file {path.name} is not a readable Parquet file", "is it complete?")
-
-
-def _first_words(error: Exception) -> str:
-    return str(error).splitlines()[0][:200]
-
-
-def _arrow() -> Any:
-    try:
-        import pyarrow
-        import pyarrow.compute
-        import pyarrow.csv
-    except ImportError:
-        raise MissingDependency("privcfs import needs pyarrow; run: pip install 'privcfs[parquet]'.") from None
-    return pyarrow

@@ -159,6 +159,8 @@ def _manifest(path: Path, fault: Fault) -> dict[str, Any]:
         manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise fault(f"store {path} does not exist; make it with privcfs import.") from None
+    except PermissionError:
+        raise fault(f"store {path} cannot be read: permission denied; let this user read it.") from None
     except (OSError, ValueError):
         manifest = None
     if not isinstance(manifest, dict):

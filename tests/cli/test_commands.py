@@ -24,7 +24,7 @@ from privcfs.errors import (
     SettingsError,
     VerificationFailed,
 )
-from tests.shell import NODES, Shell
+from tests.shell import Shell
 
 
 def test_an_own_graph_from_files_to_verified_release(shell: Shell) -> None:
@@ -466,24 +466,3 @@ def edit(shell: Shell, old: str, new: str) -> None:
     path = shell.folder / "vault.toml"
     assert old in path.read_text()
     path.write_text(path.read_text().replace(old, new, 1))
-
-
-def test_a_public_model_is_trained_from_public_files(shell: Shell) -> None:
-    folder = shell.folder
-    rows = [line.replace("person-", "") for line in (folder / "public_edges.csv").read_text().splitlines()]
-    (folder / "pairs.csv").write_text("\n".join(rows))
-    (folder / "labels.csv").write_text("node,class\n" + "\n".join(f"{node},{node % 3}" for node in range(NODES)))
-    script = "from privcfs.lab.cli import main; main()"
-    words = ["train", "--features", "features.csv", "--snapshot", "pairs.csv", "--labels", "labels.csv"]
-    done = subprocess.run(
-        [sys.executable, "-c", script, *words], cwd=folder, capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
-    assert "of the 12 labelled nodes" in done.stdout
-    assert shell.ask("explain", "person-3", "--epsilon", "1")["target"] == 3
-    (folder / "labels.csv").write_text("99,1\n")
-    done = subprocess.run(
-        [sys.executable, "-c", script, *words], cwd=folder, capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == SettingsError.exit_code
-    assert "write rows node,class" in done.stderr

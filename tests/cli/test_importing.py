@@ -70,7 +70,7 @@ def test_stores_are_checked_on_demand(shell: Shell) -> None:
         (["--check"], InputError, "has no store"),
         (words("edges"), InputError, "nothing says how many nodes there are"),
         (["--nodes", "7", "--node-ids", "nodes.txt", *words("edges")], InputError, "number of nodes is said to be"),
-        (["--nodes", "12", *words("edges")], GraphError, "cannot be read"),
+        (["--nodes", "12", *words("edges")], GraphError, "edges line 2 names an unknown node in"),
         (["--features", "nodes.txt"], ContextError, "unknown ending"),
         (["--nodes", "12", "--edges", "none.csv"], GraphError, "does not exist"),
     ],

@@ -88,10 +88,12 @@ def test_another_programs_database_is_refused(path: Path) -> None:
 def test_a_missing_ledger_or_folder_is_named(path: Path, tmp_path: Path) -> None:
     with pytest.raises(LedgerError, match="does not exist; restore it, or give a limit"):
         SqliteLedger(path)
-    with pytest.raises(LedgerError, match="cannot be opened; does its folder exist"):
+    with pytest.raises(LedgerError, match="cannot be opened: its folder does not exist; make it first"):
         SqliteLedger(tmp_path / "nowhere" / "budget.db", Limit.of("1"))
     with pytest.raises(SettingsError, match=r"write sqlite:///budget\.db"):
         open_ledger("budget.db")
+    with pytest.raises(LedgerError, match="is a directory; name a file"):
+        SqliteLedger(tmp_path, Limit.of("1"))
 
 
 def test_a_file_that_was_replaced_is_opened_anew_and_an_older_one_refused(path: Path, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from torch_geometric.datasets import Planetoid
 from privcfs import Vault
 from privcfs.embedded import NAMES, load_dataset
 from privcfs.errors import SimulatedSnapshot
-from privcfs.lab.training import Labelled, accuracy
+from privcfs.public.backbones.training import Labelled, accuracy
 
 SIZES = {"cora": (2708, 1433, 5278, 7), "citeseer": (3327, 3703, 4552, 6)}
 PLANETOID = {"cora": "Cora", "citeseer": "CiteSeer"}

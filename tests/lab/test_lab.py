@@ -12,7 +12,7 @@ from privcfs.lab import cli as lab_cli
 from privcfs.lab import inspect
 from privcfs.lab.bench import as_module
 from privcfs.lab.certify import Row
-from privcfs.lab.training import Labelled, Training, accuracy, train_gcn
+from privcfs.public.backbones.training import Labelled, Training, accuracy, train_gcn
 from privcfs.public.candidates import RULES
 
 ROOT = Path(__file__).parent.parent.parent

@@ -102,7 +102,7 @@ def test_simplify_drops_loops_and_merges_repeats() -> None:
         ("0,1,2,3\n", "edges line 1 has 4 columns"),
         ("0,1,nan\n", "edges line 1 has the weight 'nan'"),
         ("0,1,heavy\n", "edges line 1 has the weight 'heavy'"),
-        ("0,7\n", "edges names node 7"),
+        ("0,7\n", "edges line 1 names node 7"),
     ],
 )
 def test_faulty_csv_lines_are_named(tmp_path: Path, text: str, message: str) -> None:

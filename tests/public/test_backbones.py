@@ -1,3 +1,5 @@
+import json
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -34,13 +36,16 @@ def test_a_pytorch_geometric_model_loads_and_says_the_same(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("tensors", "message"),
     [
-        ({"weight": np.ones((2, 2), np.float32)}, "holds weight; expected first and second"),
+        ({"weight": np.ones((2, 2), np.float32)}, "holds 'weight'; expected first and second"),
         ({}, "holds nothing"),
         (
             {"first": np.ones((2, 3), np.float32), "second": np.ones((2, 2), np.float32)},
             r"shapes \(2, 3\) and \(2, 2\)",
         ),
-        ({"first": np.ones((2, 3), int), "second": np.ones((3, 2), np.float32)}, "holds int64 weights"),
+        (
+            {"first": np.ones((2, 3), int), "second": np.ones((3, 2), np.float32)},
+            "holds I64 weights in 'first'",
+        ),
         (
             {"first": np.full((2, 3), np.inf, np.float32), "second": np.ones((3, 2), np.float32)},
             "first holds a missing or infinite weight",
@@ -59,6 +64,35 @@ def test_faulty_weights_are_named(tmp_path: Path, tensors: dict[str, np.ndarray]
     save_file(tensors, tmp_path / "x.safetensors")
     with pytest.raises(BackboneError, match=message):
         load_backbone(tmp_path / "x.safetensors")
+
+
+@pytest.mark.parametrize(
+    ("kind", "bits"),
+    [("F8_E4M3", 8), ("F8_E5M2", 8), ("F4", 4), ("BF16", 16), ("C64", 64), ("F6_E2M3", 6), ("BOOL", 8)],
+)
+def test_weights_that_numpy_cannot_hold_are_named(tmp_path: Path, kind: str, bits: int) -> None:
+    size = 8 * bits // 8
+    name = "a\x1b[31m.lin.weight"
+    tensors = {name: {"dtype": kind, "shape": [2, 4], "data_offsets": [0, size]}}
+    tensors["b.lin.weight"] = {"dtype": kind, "shape": [2, 4], "data_offsets": [size, 2 * size]}
+    header = json.dumps(tensors).encode()
+    path = tmp_path / "x.safetensors"
+    path.write_bytes(struct.pack("<Q", len(header)) + header + bytes(2 * size))
+    with pytest.raises(
+        BackboneError, match=rf"holds {kind} weights in 'a\\x1b\[31m.lin.weight'; export them as float32"
+    ):
+        load_backbone(path)
+
+
+def test_a_model_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    backbone = random_gcn(np.random.default_rng(0), 5)
+    with pytest.raises(BackboneError, match="cannot be written: No such file or directory"):
+        save_backbone(backbone, tmp_path / "nowhere/gcn.safetensors", {})
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(BackboneError, match="cannot be written: Is a directory"):
+        save_backbone(backbone, tmp_path / "folder", {})
+    with pytest.raises(BackboneError, match="folder is a directory; name a file"):
+        load_backbone(tmp_path / "folder")
 
 
 def test_unreadable_files_are_named(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def test_a_context_gives_an_intervention_its_names(backbone: GCN) -> None:
     ("changes", "message"),
     [
         ({"features": FEATURES[:, :2]}, "features has 2 columns, but the backbone was trained on 3"),
-        ({"features": FEATURES * np.nan}, "features has a missing or infinite value in row 0"),
+        ({"features": FEATURES * np.nan}, r"features has a missing or infinite value \(nan\) in row 0, column 0"),
         ({"features": FEATURES[0]}, r"features has shape \(3,\)"),
         ({"features": [[1, 2, 3], [4, 5]]}, "features has rows of different lengths"),
         ({"features": [["a", "b", "c"]]}, "give one row of numbers per node"),

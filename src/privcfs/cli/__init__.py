@@ -7,12 +7,14 @@ from privcfs.cli.commands import app
 from privcfs.cli.importing import import_
 from privcfs.cli.output import complain
 from privcfs.cli.serving import keys_app, serve
+from privcfs.cli.training import train
 from privcfs.errors import PrivcfsError
 
 __all__ = ["app", "main"]
 app.command()(batch)
 app.command("import")(import_)
 app.command()(serve)
+app.command()(train)
 app.add_typer(keys_app, name="keys")
 
 

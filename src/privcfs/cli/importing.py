@@ -54,9 +54,9 @@ def import_(
             _refuse_mistakes(sources, stores)
             if edges is not None:
                 follow(edges, stores["edges"])
-            if features is not None:
-                import_features(features, stores["features"])
             names = None if node_ids is None else read_node_ids(node_ids, ContextError)
+            if features is not None:
+                import_features(features, stores["features"], names or ())
             table = None if names is None else {label: number for number, label in enumerate(names)}
             for name, source in (("snapshot", snapshot), ("edges", edges)):
                 if source is not None:

@@ -15,20 +15,30 @@ from privcfs.public.epsilon import show
 console = Console(highlight=False, soft_wrap=True)
 
 
+def printable(text: str) -> str:
+    """Control characters written out, such as \\x1b: names and cells of files must not steer a terminal."""
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+
+
 def say(text: str = "") -> None:
-    """A line for people."""
-    console.print(text, markup=False)
+    """Lines for people."""
+    console.print("\n".join(printable(line) for line in text.split("\n")), markup=False)
 
 
 def emit(value: Any) -> None:
     """A JSON object for programs, on one line."""
-    sys.stdout.write(json.dumps(value, sort_keys=True) + "\n")
+    sys.stdout.write(_json(value) + "\n")
 
 
 def complain(error: PrivcfsError, as_json: bool) -> None:
-    """An expected error on standard error."""
-    text = json.dumps({"error": type(error).__name__, "message": str(error)}) if as_json else f"Error: {error}"
-    sys.stderr.write(text + "\n")
+    """An expected error on standard error, on one line."""
+    fields = {"error": type(error).__name__, "message": str(error)}
+    sys.stderr.write((_json(fields) if as_json else f"Error: {printable(str(error))}") + "\n")
+
+
+def _json(value: Any) -> str:
+    """ASCII alone; JSON itself leaves one control character, delete, as it is."""
+    return json.dumps(value, sort_keys=True).replace("\x7f", "\\u007f")
 
 
 def balance_fields(balance: Balance) -> dict[str, Any]:

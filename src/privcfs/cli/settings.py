@@ -53,7 +53,7 @@ id = "{graph_id}"
 [public]                         # KNOWN TO EVERYONE
 features = "features.csv"        # one row per node: .csv, .npy, or .npz written by scipy.sparse.save_npz
 snapshot = "public_edges.csv"    # pairs made public before, and independently of, the private edges
-backbone = "guide.safetensors"   # a model made from public data, which guides the search: privcfs-lab train
+backbone = "guide.safetensors"   # a model made from public data, which guides the search: privcfs train
 # metadata = "known_pairs.csv"   # small-sets and ladders: public pairs that may be deleted, in the snapshot's place
 # node_ids = "nodes.txt"         # one name per line, where nodes have names
 # backbone_from_snapshot = true  # say so if this model decides and was trained on the snapshot alone
@@ -157,6 +157,14 @@ class Settings:
             node_ids=self._path("public", "node_ids") if "node_ids" in public else None,
             assumptions=assumptions,
         )
+
+    def public_files(self) -> tuple[Path, Path, Path | None]:
+        """Where features, snapshot and, if nodes have names, node ids are; no file is opened."""
+        snapshot = self._path("public", "snapshot")
+        if "edges" in self.tables["graph"] and snapshot.resolve() == self._path("graph", "edges").resolve():
+            raise SettingsError("vault file: snapshot and edges are the same; private edges are not public.")
+        named = "node_ids" in self.tables["public"]
+        return self._path("public", "features"), snapshot, self._path("public", "node_ids") if named else None
 
     def secrets(self, context: PublicContext) -> Secrets | None:
         """The secret model and features, where there are any."""

@@ -22,12 +22,9 @@ from privcfs.lab.experiments import EXPERIMENTS, PAPER, overview
 from privcfs.lab.experiments.audits import run as run_audit
 from privcfs.lab.experiments.certification import checks as run_checks
 from privcfs.lab.experiments.certification import page_of as certification_page
-from privcfs.lab.labels import labelled_from
 from privcfs.lab.price import OWNER_ONLY, SAFE, SUPPORTS, Question, price_list, read_targets
 from privcfs.lab.report import console
 from privcfs.lab.study import DECIDING, ONE_THREAD, Study, deciding_source
-from privcfs.lab.training import Training, accuracy, train_gcn
-from privcfs.public.backbones.files import save_backbone
 
 app = typer.Typer(
     help="Certificates, benchmarks and experiments: sees both sides, releases nothing.",
@@ -95,22 +92,6 @@ def audit(
     console.print(f"{len(found)} breaches. Wrote {write}", highlight=False)
     if found:
         raise typer.Exit(1)
-
-
-@app.command()
-def train(
-    features: Annotated[Path, typer.Option(help="The public feature table.")],
-    snapshot: Annotated[Path, typer.Option(help="The public pairs.")],
-    labels: Annotated[Path, typer.Option(help="Public labels: rows node,class; nodes by number.")],
-    write: Annotated[Path, typer.Option(help="Where the model goes.")] = Path("guide.safetensors"),
-    seed: Annotated[int, typer.Option(help="Of the first weights.")] = 0,
-) -> None:
-    """Train a public model on the snapshot: it guides a vault whose own model is secret."""
-    data = labelled_from(features, snapshot, labels)
-    fitted = train_gcn(data, Training(seed=seed))
-    save_backbone(fitted, write, {"trained_on": "snapshot"})
-    right = accuracy(fitted, data, data.train)
-    console.print(f"Wrote {write}: right about {right:.1%} of the {len(data.train)} labelled nodes.", highlight=False)
 
 
 @app.command()

@@ -9,8 +9,8 @@ import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 
-from privcfs.lab.training import Labelled
 from privcfs.public.backbones.torch_module import TorchBackbone
+from privcfs.public.backbones.training import Labelled
 
 HIDDEN = 16
 STEPS = 150

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from privcfs.embedded import NAMES, load_dataset
 from privcfs.lab.datasets import load
 from privcfs.lab.datasets.dataset import Dataset
-from privcfs.lab.training import Labelled, Training, accuracy, train_gcn
 from privcfs.private.graph import PrivateGraph
 from privcfs.public.assumptions import SIMULATED, Assumption
 from privcfs.public.backbones.files import load_backbone, save_backbone
 from privcfs.public.backbones.gcn import GCN
+from privcfs.public.backbones.training import Labelled, Training, accuracy, train_gcn
 from privcfs.public.context import PublicContext
 
 Pairs = NDArray[np.int64]

@@ -37,7 +37,7 @@ DECIDING = (
     "embedded",
     "lab/datasets",
     "lab/variants",
-    *(f"lab/{name}.py" for name in ("inspection", "measure", "metrics", "simulate", "study", "targets", "training")),
+    *(f"lab/{name}.py" for name in ("inspection", "measure", "metrics", "simulate", "study", "targets")),
 )
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from privcfs.errors import ContextError, SettingsError
-from privcfs.files import read_features
+from privcfs.files import TableNames, read_features
 from privcfs.private.sealed import Sealed
 from privcfs.public.backbones.backbone import Backbone
 from privcfs.public.context import FeatureRows, PublicContext
@@ -35,7 +35,8 @@ class Secrets(FeatureRows, Sealed):
     ) -> None:
         """They must answer the question that the public context asks."""
         self.backbone = context.backbone if model is None else model
-        self.features = context.features if features is None else read_features(features, ContextError)
+        names = TableNames(nodes=context.node_ids or ())
+        self.features = context.features if features is None else read_features(features, ContextError, names)
         shape, expected = (
             (*one.features.shape, one.backbone.number_of_features, one.backbone.number_of_classes)
             for one in (self, context)

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from privcfs.errors import ContextError, UnknownNode
-from privcfs.files import EdgeListReader, Nodes, gather, neighbour_lists, read_features, read_node_ids
+from privcfs.files import EdgeListReader, Nodes, TableNames, gather, neighbour_lists, read_features, read_node_ids
 from privcfs.public.assumptions import DEFAULT, Assumption
 from privcfs.public.backbones.backbone import Backbone
 from privcfs.public.interventions import Intervention
@@ -92,7 +92,8 @@ class PublicContext(FeatureRows):
     ) -> None:
         if not isinstance(backbone, Backbone):
             raise ContextError(f"backbone is a {type(backbone).__name__}; load it with privcfs.load_backbone first.")
-        self.features = read_features(features, ContextError)
+        self.node_ids = None if node_ids is None else read_node_ids(node_ids, ContextError)
+        self.features = read_features(features, ContextError, TableNames(nodes=self.node_ids or ()))
         self.backbone = backbone
         if self.features.shape[1] != backbone.number_of_features:
             raise ContextError(
@@ -100,9 +101,8 @@ class PublicContext(FeatureRows):
                 f"{backbone.number_of_features}; give the table it was trained with."
             )
         self.inputs = backbone.inputs(self.features)
-        self.node_ids = None if node_ids is None else read_node_ids(node_ids, ContextError)
-        self.nodes = self._nodes()
-        self.snapshot = self._snapshot(snapshot)
+        self.nodes = nodes_of(self.features, self.node_ids)
+        self.snapshot = read_snapshot(snapshot, self.nodes)
         self.assumptions = frozenset(assumptions)
         stored = isinstance(features, str | Path) and Path(features).suffix == SUFFIX
         checksums = open_store(Path(str(features)), FEATURES, ContextError).checksums if stored else None
@@ -144,24 +144,6 @@ class PublicContext(FeatureRows):
         """The same intervention, which now carries the public names of its nodes."""
         return replace(intervention, names=self.labels(intervention.nodes))
 
-    def _nodes(self) -> Nodes:
-        count = int(self.features.shape[0])
-        if self.node_ids is None:
-            return Nodes(count)
-        if len(self.node_ids) != count:
-            raise ContextError(f"node_ids has {len(self.node_ids)} names, but features has {count} rows; match them.")
-        return Nodes(count, {name: number for number, name in enumerate(self.node_ids)})
-
-    def _snapshot(self, source: str | Path | ArrayLike) -> "Snapshot":
-        reader = EdgeListReader("snapshot", ContextError, self.nodes)
-        if not isinstance(source, str | Path) or Path(source).suffix != SUFFIX:
-            starts, others = neighbour_lists(reader.read(source), self.nodes.count)
-            return Snapshot(starts, others, checksums_of(PAIRS, {"starts": starts, "others": others}))
-        store = open_store(Path(source), PAIRS, ContextError)
-        if store.rows != self.nodes.count:
-            reader.refuse(f"has {store.rows} nodes, but features has {self.nodes.count} rows", "match them")
-        return Snapshot(store.arrays["starts"], store.arrays["others"], store.checksums)
-
     def _digest(self, checksums: Mapping[str, str]) -> str:
         """The same for the same content, in memory or in a store."""
         words = [
@@ -174,6 +156,28 @@ class PublicContext(FeatureRows):
             *(self.node_ids or ()),
         ]
         return hashlib.sha256("\n".join(f"{len(word)}:{word}" for word in words).encode()).hexdigest()
+
+
+def nodes_of(features: sp.csr_array, node_ids: Sequence[str] | None) -> Nodes:
+    """The nodes of a feature table: as many as it has rows, with their names where they have names."""
+    count = int(features.shape[0])
+    if node_ids is None:
+        return Nodes(count)
+    if len(node_ids) != count:
+        raise ContextError(f"node_ids has {len(node_ids)} names, but features has {count} rows; match them.")
+    return Nodes(count, {name: number for number, name in enumerate(node_ids)})
+
+
+def read_snapshot(source: str | Path | ArrayLike, nodes: Nodes) -> "Snapshot":
+    """The public pairs of a file, an array or a store."""
+    reader = EdgeListReader("snapshot", ContextError, nodes)
+    if not isinstance(source, str | Path) or Path(source).suffix != SUFFIX:
+        starts, others = neighbour_lists(reader.read(source), nodes.count)
+        return Snapshot(starts, others, checksums_of(PAIRS, {"starts": starts, "others": others}))
+    store = open_store(Path(source), PAIRS, ContextError)
+    if store.rows != nodes.count:
+        reader.refuse(f"has {store.rows} nodes, but features has {nodes.count} rows", "match them")
+    return Snapshot(store.arrays["starts"], store.arrays["others"], store.checksums)
 
 
 def _checksums(features: sp.csr_array) -> Mapping[str, str]:

@@ -190,8 +190,32 @@ class SqliteLedger(ChainedLedger):
                 f"ledger {name} cannot use the disk ({text}); mend that, and restore no old copy."
             ) from None
         if "unable to open" in text:
-            raise LedgerError(f"ledger {self._path} cannot be opened; does its folder exist?") from None
+            raise self._unopened() from None
         raise LedgerCorrupt(f"ledger {name} is damaged ({text}); restore the newest copy.") from None
+
+    def _unopened(self) -> LedgerError:
+        """Why SQLite could not open the file, as far as path and permissions tell."""
+        path, folder = self._path, self._path.parent
+        if path.is_dir():
+            return LedgerError(f"ledger {path} is a directory; name a file.")
+        if not folder.is_dir():
+            return LedgerError(f"ledger {path} cannot be opened: its folder does not exist; make it first.")
+        if path.exists() and not _may(path, os.R_OK | os.W_OK):
+            return LedgerReadOnly(
+                f"ledger {path} cannot be opened: permission denied; let this user read and write it."
+            )
+        if not _may(folder, os.W_OK | os.X_OK):
+            what = "opened" if path.exists() else "made"
+            return LedgerReadOnly(
+                f"ledger {path} cannot be {what}: its folder cannot be written, where SQLite keeps files beside the "
+                "ledger; let this user write there."
+            )
+        return LedgerError(f"ledger {path} cannot be opened; check that the path is one of a plain file.")
+
+
+def _may(path: Path, mode: int) -> bool:
+    """Whether the process, as the user that it acts for, may do this."""
+    return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
@@ -200,8 +224,10 @@ def _identity(path: Path) -> tuple[int, int] | None:
         found = path.stat()
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except OSError:
-        raise LedgerError(f"ledger {str(path)[:80]!r} cannot be looked up; choose another path.") from None
+    except OSError as error:
+        raise LedgerError(
+            f"ledger {str(path)[:80]!r} cannot be looked up ({error.strerror}); choose another path."
+        ) from None
     return found.st_dev, found.st_ino
 
 

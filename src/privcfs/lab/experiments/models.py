@@ -14,12 +14,12 @@ from privcfs.lab.report import Column, Page, Value
 from privcfs.lab.simulate import Simulation
 from privcfs.lab.study import Study
 from privcfs.lab.summary import estimate
-from privcfs.lab.training import Labelled
 from privcfs.private.deadline import Deadline
 from privcfs.private.graph import PrivateGraph
 from privcfs.private.outcomes import evaluate
 from privcfs.public.assumptions import SIMULATED
 from privcfs.public.backbones.backbone import Backbone
+from privcfs.public.backbones.training import Labelled
 from privcfs.public.candidates.actionability import Actionability
 from privcfs.public.candidates.pairs import OneHop, TwoHop
 from privcfs.public.candidates.partners import Partners

@@ -1,4 +1,4 @@
-"""Trains the two-layer GCN the way the paper does."""
+"""Trains the two-layer GCN the way the paper does. Needs torch, which is imported where it is used."""
 
 from dataclasses import dataclass
 from typing import final
@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from privcfs.errors import MissingDependency
+from privcfs.errors import BackboneError, MissingDependency
 from privcfs.public.backbones.gcn import GCN
 
 
@@ -26,22 +26,33 @@ class Training:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Labelled:
-    """What training may read: features, pairs, labels of all nodes and the numbers of the training nodes."""
+    """What training may read: features, pairs, labels of all nodes and the numbers of the training nodes.
+
+    The model has as many classes as `classes` says, or one more than the highest label.
+    """
 
     features: sp.csr_array
     pairs: NDArray[np.int64]
     labels: NDArray[np.int64]
     train: NDArray[np.int64]
+    classes: int | None = None
+
+
+def need_torch() -> None:
+    """Refuses to go on without torch, before anything is read or computed."""
+    try:
+        import torch  # noqa: F401
+    except ImportError:
+        raise MissingDependency("training needs torch; run: pip install 'privcfs[torch]'.") from None
 
 
 def train_gcn(data: Labelled, training: Training) -> GCN:
     """A frozen GCN fitted to the training nodes' labels."""
-    try:
-        import torch
-    except ImportError:
-        raise MissingDependency("Training needs torch; run: pip install 'privcfs[lab]'.") from None
+    need_torch()
+    import torch
+
     generator = torch.Generator().manual_seed(training.seed)
-    classes = int(data.labels.max()) + 1
+    classes = data.classes or int(data.labels.max()) + 1
     shapes = ((data.features.shape[1], training.hidden), (training.hidden, classes))
     weights = [torch.nn.Parameter(torch.empty(shape)) for shape in shapes]
     for weight in weights:
@@ -57,6 +68,8 @@ def train_gcn(data: Labelled, training: Training) -> GCN:
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
     first, second = (weight.detach().numpy() for weight in weights)
+    if not (np.isfinite(first).all() and np.isfinite(second).all()):
+        raise BackboneError("training ended in infinite weights; scale the features, such as to deviation 1.")
     return GCN(first, second)
 
 
@@ -86,7 +99,7 @@ def _tensor(matrix: sp.csr_array):  # type: ignore[no-untyped-def]
 def _sparse(matrix: sp.csr_array):  # type: ignore[no-untyped-def]
     import torch
 
-    entries = matrix.tocoo()
-    where = torch.from_numpy(np.stack(entries.coords).astype(np.int64))
-    values = torch.from_numpy(entries.data.astype(np.float32))
+    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))  # a mapped table has indices of two types
+    where = torch.from_numpy(np.stack([rows, matrix.indices]).astype(np.int64))
+    values = torch.from_numpy(matrix.data.astype(np.float32))
     return torch.sparse_coo_tensor(where, values, matrix.shape, check_invariants=False).coalesce()

@@ -227,10 +227,14 @@ def is_well_formed(secret: str) -> bool:
 
 
 def _keep_to_oneself(database: str | None) -> None:
-    """Makes the file readable by its owner alone. SQLite gives -wal and -shm the mode of the database."""
+    """Makes the file readable by its owner alone. SQLite gives -wal and -shm the mode of the database.
+
+    A file that exists is never opened here: closing it would end the locks of every connection of this process.
+    """
     if not database or database == ":memory:":
         return
-    os.close(os.open(database, os.O_CREAT | os.O_RDONLY, OWN))
+    with suppress(FileExistsError):
+        os.close(os.open(database, os.O_CREAT | os.O_EXCL | os.O_RDWR, OWN))
     for path in (Path(database + ending) for ending in ("", "-wal", "-shm", "-journal")):
         with suppress(FileNotFoundError):
             found = path.stat()

@@ -231,7 +231,7 @@ def _keep_to_oneself(database: str | None) -> None:
 
     A file that exists is never opened here: closing it would end the locks of every connection of this process.
     """
-    if not database or database == ":memory:":
+    if not database or database == ":memory:" or os.name != "posix":
         return
     with suppress(FileExistsError):
         os.close(os.open(database, os.O_CREAT | os.O_EXCL | os.O_RDWR, OWN))

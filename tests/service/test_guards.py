@@ -220,7 +220,8 @@ def test_health_says_what_the_last_look_found() -> None:
     assert health.find() == gone
     found[0] = SettingsError("head file /home/owner/head.json cannot be written.")
     housekeeper.look()
-    assert health.find() == (503, {"error": "SettingsError", "message": "the ledger cannot be kept; the owner should look."})
+    vague = {"error": "SettingsError", "message": "the ledger cannot be kept; the owner should look."}
+    assert health.find() == (503, vague), "no path of the owner's"
     found.clear()
     housekeeper.look()
     assert health.find()[0] == 200
@@ -319,3 +320,18 @@ def test_answers_take_a_public_time_unless_the_owner_switches_it_off(tmp_path: P
     said, seconds = served_with(shells[2], 'answer_seconds = "off" ')
     assert "answer_seconds is off: the time of an answer depends on private edges" in said
     assert seconds < 0.25
+
+
+def test_one_key_cannot_take_all_places(slow_service: Served) -> None:
+    greedy, other = slow_service.key("greedy"), slow_service.key("other")
+    assert slow_service.ask("POST", "/v1/releases", greedy, RELEASE).status_code == 200, "prepared once"
+    crowd = [begin_whole(slow_service, greedy) for _ in range(CROWD)]
+    late = begin_whole(slow_service, other)
+    try:
+        late.settimeout(1)
+        with pytest.raises(TimeoutError, match="timed out"):  # it waits for its turn and is not sent away
+            late.recv(1)
+    finally:
+        slow_service.process.kill()
+        for wire in (*crowd, late):
+            wire.close()

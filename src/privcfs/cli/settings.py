@@ -281,9 +281,7 @@ class Settings:
         """For how many days the service keeps its log."""
         days = self.tables["service"].get("log_days", LOG_DAYS)
         if isinstance(days, bool) or not isinstance(days, int) or not 0 < days <= LONGEST_LOG:
-            raise SettingsError(
-                f"vault file: service.log_days is {days!r}; give a number from 1 to {LONGEST_LOG}."
-            )
+            raise SettingsError(f"vault file: service.log_days is {days!r}; give a number from 1 to {LONGEST_LOG}.")
         return days
 
     def _ledger_url(self) -> str:

@@ -10,9 +10,7 @@ from anyio import CapacityLimiter, to_thread
 from privcfs.errors import NoKey, TooFast
 from privcfs.service.keys import Key, Keys, is_well_formed
 
-THREADS = (
-    4  # for looking keys up: their own, so that no key waits behind a release; a look-up takes about 1 ms
-)
+THREADS = 4  # for looking keys up: their own, so that no key waits behind a release; a look-up takes about 1 ms
 Headers = Iterable[tuple[bytes, bytes]]
 
 

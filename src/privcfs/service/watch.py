@@ -17,12 +17,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from privcfs.errors import NoKey, PrivcfsError
 from privcfs.service.doorkeeper import Doorkeeper
-from privcfs.service.keys import Keys
+from privcfs.service.keys import Key, Keys
 from privcfs.service.metrics import Metrics
 
 LARGEST_BODY = 1 << 16  # bytes: a batch of 100 questions with long request ids takes some 20,000
 SLOWEST_BODY = 10.0  # seconds for a body as a whole
 MOST_AT_ONCE = 64  # requests of each line in a process; more are sent away, not kept waiting
+MOST_OF_ONE_KEY = 32  # of these: no single key takes all places
 PAID = {("POST", "/v1/releases"), ("POST", "/v1/releases/batch"), ("POST", "/v1/dry-run")}  # wait for a public time
 LOGGED = {
     ("POST", "/v1/releases"),
@@ -66,7 +67,7 @@ class Watch:
 
     def __init__(self, app: ASGIApp, doorkeeper: Doorkeeper, keys: Keys, metrics: Metrics) -> None:
         self._app, self._doorkeeper, self._keys, self._metrics = app, doorkeeper, keys, metrics
-        self._inside: Counter[bool] = Counter()  # by whether the line is the one of paid answers
+        self._inside: Counter[bool | tuple[bool, str]] = Counter()  # paid or not, of all keys and of each
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -105,23 +106,24 @@ class Watch:
         scope.setdefault("state", {})["key"] = key
         self._doorkeeper.hold_to_pace(key)
         paid = (scope["method"], scope["path"]) in PAID
-        self._check_places(paid)
+        self._check_places(paid, key)
         await body.read()
-        with self._place(paid):
+        with self._place(paid, key):
             await self._app(scope, body.hand_on, send)
 
-    def _check_places(self, paid: bool) -> None:
-        if self._inside[paid] >= MOST_AT_ONCE:
+    def _check_places(self, paid: bool, key: Key) -> None:
+        if self._inside[paid] >= MOST_AT_ONCE or self._inside[paid, key.name] >= MOST_OF_ONE_KEY:
             raise _Refused(BUSY)
 
     @contextmanager
-    def _place(self, paid: bool) -> Iterator[None]:
-        self._check_places(paid)
-        self._inside[paid] += 1
+    def _place(self, paid: bool, key: Key) -> Iterator[None]:
+        self._check_places(paid, key)
+        taken: Counter[bool | tuple[bool, str]] = Counter([paid, (paid, key.name)])
+        self._inside += taken
         try:
             yield
         finally:
-            self._inside[paid] -= 1
+            self._inside -= taken  # which also drops what is at 0
 
     def _write_down(self, scope: Scope, status: int, seconds: float) -> None:
         method, path = scope["method"], _route(scope)

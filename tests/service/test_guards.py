@@ -218,7 +218,7 @@ def test_health_says_what_the_last_look_found() -> None:
     housekeeper.look()
     gone = (503, {"error": "LedgerMissing", "message": "ledger budget.db is gone; restore the newest copy."})
     assert health.find() == gone
-    found[0] = SettingsError("head file /home/owner/head.json cannot be written.")
+    found[0] = SettingsError("head file /srv/owner/head.json cannot be written.")
     housekeeper.look()
     vague = {"error": "SettingsError", "message": "the ledger cannot be kept; the owner should look."}
     assert health.find() == (503, vague), "no path of the owner's"

@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test check certify bench results chaos load fleet embedded clean
+.PHONY: demo test check certify bench results chaos load stranger fleet embedded clean
 
 demo: $(VENV)/.core            ## release one private counterfactual on embedded real data
 	$(BIN)/privcfs demo
@@ -29,6 +29,9 @@ chaos: $(VENV)/.test           ## rewrite docs/chaos.md: kill processes and data
 
 load: $(VENV)/.test            ## rewrite docs/load.md: releases a second, latency, overload, memory
 	$(BIN)/python -m tools.load
+
+stranger: $(VENV)/.test        ## rewrite docs/stranger.md: slow clients, endless heads, refused batches, floods
+	$(BIN)/python -m tools.stranger
 
 fleet: $(VENV)/.test           ## rewrite docs/fleet.md: 5,000 targets on a cluster of which a machine dies, and scaling
 	$(BIN)/python -m tools.fleet

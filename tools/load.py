@@ -160,7 +160,9 @@ ABOUT = """# The service under load
 Written by `make load`: releases at epsilon 1 about four papers of Cora (lists of some 330 candidates, each prepared
 once per process), asked by `hey` on loopback over HTTP with a key. Two worker processes share two cores with the load
 tool and, where there is one, the PostgreSQL server. Every release is charged durably, evaluated, drawn and kept
-durably; requests that arrive together share a commit. {seconds:.0f} seconds each. `paid` and `kept` count the ledger's
+durably; requests that arrive together share a commit. There is no public answering time
+(`answer_seconds = "off"`): with one, a process gives one answer in each such time, whatever the load.
+{seconds:.0f} seconds each. `paid` and `kept` count the ledger's
 rows after everything before. Machines differ, above all in how fast they sync.
 
 | ledger | load | found |

@@ -11,6 +11,15 @@ import httpx
 from tests.shell import Shell
 
 
+def untimed(shell: Shell) -> Shell:
+    """Switches the public answering time off, where a test is not about it: it would be the slower by it."""
+    path = shell.folder / "vault.toml"
+    settings = path.read_text()
+    assert "# answer_seconds = 0.5 " in settings
+    path.write_text(settings.replace("# answer_seconds = 0.5 ", 'answer_seconds = "off" '))
+    return shell
+
+
 class Served:
     """A running service, and the secrets of its keys."""
 

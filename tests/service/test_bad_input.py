@@ -17,7 +17,7 @@ from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode, checks
 
 from privcfs.service.watch import MOST_AT_ONCE, SLOWEST_BODY
-from tests.service.served import Served
+from tests.service.served import Served, untimed
 from tests.service.test_http import ANYONES, OWNERS
 from tests.shell import newcomer
 
@@ -171,7 +171,7 @@ def test_what_was_sent_cannot_forge_the_log(served: Served) -> None:
 def neighbours(tmp_path: Path) -> tuple[Served, Served]:
     """Two services that differ in private edges alone: one edge, and a node that has none in the second."""
     (tmp_path / "first").mkdir()
-    first = newcomer(tmp_path / "first")
+    first = untimed(newcomer(tmp_path / "first"))
     shutil.copytree(first.folder, tmp_path / "second")
     second = type(first)(tmp_path / "second")
     lines = (first.folder / "edges.csv").read_text().splitlines()

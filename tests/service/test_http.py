@@ -14,7 +14,7 @@ import pytest
 
 from privcfs.client import Client
 from privcfs.errors import BudgetExhausted, LedgerError, UnknownNode
-from tests.service.served import Served
+from tests.service.served import Served, untimed
 from tests.shell import newcomer
 
 
@@ -352,7 +352,7 @@ def test_a_client_says_how_to_ask_again(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_two_processes_serve_one_budget_in_postgresql(tmp_path: Path, postgres_url: str) -> None:
-    shell = newcomer(tmp_path)
+    shell = untimed(newcomer(tmp_path))
     settings = (tmp_path / "vault.toml").read_text()
     (tmp_path / "vault.toml").write_text(settings.replace("sqlite:///budget.db", postgres_url))
     service = Served(shell, "--workers", "2")

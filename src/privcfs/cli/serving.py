@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from privcfs.cli.answering import VARIABLE as SECONDS
+from privcfs.cli.answering import answering_time, from_text, in_words, to_text
 from privcfs.cli.commands import VAULT, JsonOption, VaultOption
 from privcfs.cli.output import emit, say
 from privcfs.cli.settings import load_settings
@@ -34,13 +36,15 @@ def serve(
         import uvicorn
 
         import privcfs.service.app  # noqa: F401
+        from privcfs.service.protocol import Guarded
     except ImportError:
         raise MissingDependency("the service needs more packages: pip install 'privcfs[service]'.") from None
     settings = load_settings(vault)
-    settings.vault()  # faults of the owner's files are shown here, before anyone is served
+    seconds = answering_time(settings, settings.vault())  # faults of the owner's files are shown here, before serving
     if not _keys(vault).all():
         say(f"No key exists yet. Make the owner's: privcfs keys make owner --role owner --vault {vault}")
-    os.environ[VARIABLE] = str(vault.resolve())
+    os.environ[VARIABLE], os.environ[SECONDS] = str(vault.resolve()), to_text(seconds)
+    say(in_words(seconds))
     say(f"Serving {vault} on http://{host}:{port}")
     uvicorn.run(
         "privcfs.cli.serving:from_environment",
@@ -50,7 +54,8 @@ def serve(
         workers=workers,
         access_log=False,
         log_level="error",
-        limit_concurrency=1024,
+        http=Guarded,
+        ws="none",
         timeout_keep_alive=10,
         server_header=False,
         date_header=False,
@@ -62,7 +67,7 @@ def from_environment() -> "FastAPI":
     from privcfs.service.app import make_app
 
     path = Path(os.environ[VARIABLE])
-    return make_app(load_settings(path).vault(), _keys(path))
+    return make_app(load_settings(path).vault(from_text(os.environ[SECONDS])), _keys(path))
 
 
 def _keys(vault: Path) -> "Keys":
@@ -70,7 +75,8 @@ def _keys(vault: Path) -> "Keys":
         from privcfs.service.keys import Keys
     except ImportError:
         raise MissingDependency("the service needs more packages: pip install 'privcfs[service]'.") from None
-    return Keys(load_settings(vault).service_database())
+    settings = load_settings(vault)
+    return Keys(settings.service_database(), settings.log_days())
 
 
 @keys_app.command("make")

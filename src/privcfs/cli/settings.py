@@ -4,7 +4,7 @@ import secrets
 import tomllib
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, final
+from typing import Any, cast, final
 
 from privcfs.cli.ties import another, enlist, tie, tied
 from privcfs.errors import ContextError, InputError, LedgerMissing, SettingsError
@@ -37,6 +37,8 @@ from privcfs.public.head import Head
 from privcfs.store import PAIRS, SUFFIX, open_store
 
 REHEARSED = "rehearsed"
+OFF = "off"  # answer_seconds: no public answering time
+LOG_DAYS, LONGEST_LOG = 90, 36_500
 TEMPLATE = """\
 # A privcfs vault. Paths are relative to this file.
 
@@ -73,13 +75,15 @@ head = "head.json"               # the ledger's newest row, kept up to date: a l
 
 # [service]                      # privcfs serve
 # database = "sqlite:///service.db"  # keys (as digests) and the log of requests
+# log_days = 90                  # for how long the log is kept
 
 [method]
 candidates = "small-sets"        # {rules}
 utility = "gated"                # {utilities}
 mechanism = "rehearsed"          # rehearsed (guided by imagined graphs), {mechanisms}
 # disclosed = 0.5                # rehearsed: the share of all pairs that the snapshot is thought to hold
-# answer_seconds = 0.5           # every new answer takes this long, so that its time says nothing about edges
+# answer_seconds = 0.5           # every new answer takes this long, so that its time says nothing about edges;
+                                 # "off" for none. Left out, `privcfs serve` chooses one and the command line has none.
 
 # [actionable]                   # what an answer may name (small-sets and ladders)
 # immutable_nodes = ["7"]        # their pairs stay as they are
@@ -95,7 +99,7 @@ KEYS = {
         *("backbone_from_snapshot", "prediction_disclosed", "snapshot_is_private"),
     },
     "budget": {"ledger", "limit", "limit_per_analyst", "least_price", "head", "contract", "delta", "price"},
-    "service": {"database"},
+    "service": {"database", "log_days"},
     "method": {"candidates", "utility", "mechanism", "disclosed", "answer_seconds"},
     "actionable": {"immutable_nodes", "immutable_features", "partners", "desired", "cost"},
 }
@@ -119,8 +123,8 @@ class Settings:
     folder: Path
     tables: dict[str, dict[str, Any]]
 
-    def vault(self) -> Vault:
-        """Everything loaded: the graph, the context, the ledger."""
+    def vault(self, answer_seconds: float | None = None) -> Vault:
+        """Everything loaded: the graph, the context, the ledger. `answer_seconds` stands in for one in the file."""
         context = self.context()
         graph, ledger = self.graph(context), self.ledger()
         self.enlist(graph, ledger)
@@ -130,9 +134,14 @@ class Settings:
             ledger=ledger,
             least_price=self.tables["budget"].get("least_price", LEAST_PRICE),
             method=self.method(context),
-            answer_seconds=self.tables["method"].get("answer_seconds"),
+            answer_seconds=self.answer_seconds() if answer_seconds is None else answer_seconds,
             secrets=self.secrets(context),
         )
+
+    def answer_seconds(self) -> float | None:
+        """The public answering time that the file names; none where it names none or switches it off."""
+        named: float | str | None = self.tables["method"].get("answer_seconds")
+        return None if named == OFF else cast("float | None", named)  # Vault checks the number
 
     def context(self) -> PublicContext:
         """The public side alone."""
@@ -301,6 +310,13 @@ class Settings:
     def service_database(self) -> str:
         """Where the service keeps keys and its log."""
         return self._in_folder(str(self.tables["service"].get("database", f"{SQLITE}service.db")))
+
+    def log_days(self) -> int:
+        """For how many days the service keeps its log."""
+        days = self.tables["service"].get("log_days", LOG_DAYS)
+        if isinstance(days, bool) or not isinstance(days, int) or not 0 < days <= LONGEST_LOG:
+            raise SettingsError(f"vault file: service.log_days is {days!r}; give a number from 1 to {LONGEST_LOG}.")
+        return days
 
     def _ledger_url(self) -> str:
         return self._in_folder(self._text("budget", "ledger"))

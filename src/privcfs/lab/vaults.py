@@ -28,17 +28,24 @@ head = "head.json"
 candidates = "{candidates}"
 utility = "gated"
 mechanism = "{mechanism}"
-"""
+{more}"""
 
 
 def write_vault(
-    folder: Path, ledger: str, limit: str, *, candidates: str = "small-sets", mechanism: str = "rehearsed"
+    folder: Path,
+    ledger: str,
+    limit: str,
+    *,
+    candidates: str = "small-sets",
+    mechanism: str = "rehearsed",
+    answer_seconds: str | None = "off",
 ) -> None:
-    """Cora with its simulated snapshot."""
+    """Cora with its simulated snapshot; without a public answering time, unless the service is to choose one (None)."""
     data = load_dataset("cora")
     np.savetxt(folder / "edges.csv", data.edges(), "%d", ",")
     np.savetxt(folder / "snapshot.csv", data.snapshot, "%d", ",")
     sp.save_npz(folder / "features.npz", data.features)
     save_backbone(data.backbone("snapshot"), folder / "backbone.safetensors", {})
-    settings = SETTINGS.format(ledger=ledger, limit=limit, candidates=candidates, mechanism=mechanism)
+    more = "" if answer_seconds is None else f'answer_seconds = "{answer_seconds}"\n'
+    settings = SETTINGS.format(ledger=ledger, limit=limit, candidates=candidates, mechanism=mechanism, more=more)
     (folder / "vault.toml").write_text(settings)

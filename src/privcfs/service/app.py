@@ -1,15 +1,15 @@
 """The HTTP interface. Every answer is a function of public data, keys, and paid releases."""
 
 import json
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial, wraps
 from importlib import resources
-from threading import Lock
-from time import monotonic
-from typing import Annotated, Any, Literal, final
+from typing import Annotated, Any, Literal, ParamSpec, TypeVar, final
 
+from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, FastAPI, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse, StreamingResponse
@@ -17,7 +17,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
-from privcfs.errors import NoKey, NotAllowed, PrivcfsError, TooFast, UnknownNode, UnknownRequest
+from privcfs.errors import LedgerError, LedgerLocked, NoKey, NotAllowed, PrivcfsError, UnknownNode, UnknownRequest
 from privcfs.gate.accounting import Balance
 from privcfs.gate.ledger.ledger import Ledger
 from privcfs.gate.vault import Vault
@@ -26,10 +26,14 @@ from privcfs.public.epsilon import parse_epsilon, show
 from privcfs.public.interventions import Intervention
 from privcfs.public.labels import labels_to_dict
 from privcfs.public.release import Release
+from privcfs.service.doorkeeper import Doorkeeper, Pace, refused
+from privcfs.service.health import LEDGER, LOG, Health, Housekeeper
 from privcfs.service.keys import Key, Keys, caps_of_analysts
 from privcfs.service.metrics import Metrics
-from privcfs.service.watch import Housekeeper, Watch
+from privcfs.service.watch import MOST_AT_ONCE, Watch
 
+P = ParamSpec("P")
+R = TypeVar("R")
 LONGEST_BATCH = 100
 MOST_DRAWN = 24  # public neighbours in a picture
 PAGES = (
@@ -43,10 +47,12 @@ PROBLEMS = {
     403: "Not with this key",
     404: "No such node, release or page",
     405: "Not this method",
+    408: "The request did not come in time",
     409: "A request id was used before with other parameters",
     413: "Too large",
     422: "Not understood, or not possible",
     429: "Beyond the budget, or too fast",
+    431: "The head is too large",
     503: "Busy, or the ledger does not answer: ask again with the same request id",
 }
 BEARER = HTTPBearer(auto_error=False, description="A key that the owner made")
@@ -92,27 +98,6 @@ class Problem(BaseModel):
 
 
 @final
-class Pace:
-    """So many requests a minute for each key, in this process."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._left: dict[str, tuple[float, float]] = {}
-
-    def check(self, key: Key, number: int = 1) -> None:
-        """Takes one, or as many as a batch asks for, or refuses."""
-        if key.per_minute is None:
-            return
-        with self._lock:
-            now = monotonic()
-            left, since = self._left.get(key.name, (float(key.per_minute), now))
-            left = min(key.per_minute, left + (now - since) * key.per_minute / 60)
-            if left < number:
-                raise TooFast(f"this key may ask {key.per_minute} times a minute; wait a little.")
-            self._left[key.name] = (left - number, now)
-
-
-@final
 @dataclass(frozen=True, slots=True)
 class Service:
     """What the endpoints work on."""
@@ -121,19 +106,28 @@ class Service:
     keys: Keys
     metrics: Metrics
     pace: Pace
+    health: Health
+    line: CapacityLimiter  # of paid answers: as many threads as places, so that a refusal never waits behind an answer
 
     @property
     def ledger(self) -> Ledger:
         """The vault's own account."""
         return self.vault.ledger
 
-    def caller(self, secret: str) -> Key:
-        """Whoever sent the key."""
-        key = self.keys.check(secret) if len(secret) < 200 else None
-        if key is None:
-            raise NoKey("a valid key is needed: send the header Authorization: Bearer <key>.")
-        self.pace.check(key)
-        return key
+    def in_line(self, work: Callable[P, R]) -> Callable[P, Awaitable[R]]:
+        """An endpoint that runs in the threads of paid answers; a ledger that refuses it shows at /health at once."""
+
+        @wraps(work)
+        async def endpoint(*args: P.args, **kwargs: P.kwargs) -> R:
+            try:
+                return await to_thread.run_sync(partial(work, *args, **kwargs), limiter=self.line)
+            except LedgerLocked:  # somebody else is at work
+                raise
+            except LedgerError as error:
+                self.health.note(LEDGER, error)
+                raise
+
+        return endpoint
 
 
 def _also(kind: str) -> dict[int | str, dict[str, Any]]:
@@ -143,43 +137,83 @@ def _also(kind: str) -> dict[int | str, dict[str, Any]]:
 
 def make_app(vault: Vault, keys: Keys) -> FastAPI:
     """The service of one vault."""
-    service = Service(vault, keys, Metrics(), Pace())
-
-    @asynccontextmanager
-    async def housekeeping(_: FastAPI) -> AsyncIterator[None]:
-        housekeeper = Housekeeper(keys, vault.ledger, service.metrics)
-        housekeeper.start()
-        yield
-        housekeeper.end()
-
+    service = Service(vault, keys, Metrics(), Pace(), Health(), CapacityLimiter(MOST_AT_ONCE))
     app = FastAPI(
         title="privcfs",
         version="1",
         description="Private counterfactual explanations, one budget for all analysts.",
         docs_url=None,
         redoc_url=None,
-        lifespan=housekeeping,
+        redirect_slashes=False,  # a redirect would repeat whatever host the request names
+        lifespan=_housekeeping(service),
         responses={status: {"model": Problem, "description": words} for status, words in PROBLEMS.items()},
     )
+    _add_paid(app, service)
+    _add_free(app, service)
+    _add_accounts(app, service)
+    _add_keys(app, service)
+    _add_state(app, service)
+    _add_errors(app)
+    _add_console(app)
+    app.add_middleware(Watch, doorkeeper=Doorkeeper(keys, service.pace), keys=keys, metrics=service.metrics)
+    return app
 
-    def anyone(request: Request, sent: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)]) -> Key:
-        request.state.key = service.caller("" if sent is None else sent.credentials.strip())
-        return request.state.key  # type: ignore[no-any-return]
 
-    def owner(key: Annotated[Key, Depends(anyone)]) -> Key:
-        if key.role != "owner":
-            raise NotAllowed("this is for the owner's key.")
-        return key
+def _housekeeping(service: Service) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+    """Looks once before the first request is served, and from then on again and again."""
 
-    Caller = Annotated[Key, Depends(anyone)]
-    OwnerOnly = Annotated[Key, Depends(owner)]
-    Node = Annotated[int | str, Depends(_asked_node)]
+    def keep_log() -> None:
+        service.keys.flush()
+        service.keys.prune()
 
-    @app.get("/v1/me", summary="What your key may do")
-    def who(key: Caller) -> dict[str, Any]:
-        return key.to_dict()
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        works: dict[str, Callable[[], object]] = {LEDGER: service.ledger.keep_head, LOG: keep_log}
+        housekeepers = [Housekeeper(name, work, service.health, service.metrics) for name, work in works.items()]
+        for one in housekeepers:
+            await to_thread.run_sync(one.look)
+            one.start()
+        yield
+        for one in housekeepers:
+            await to_thread.run_sync(one.end)
 
+    return lifespan
+
+
+async def _anyone(
+    request: Request,
+    sent: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)],  # noqa: ARG001
+) -> Key:
+    """The key that the watch found; `sent` is there for the description alone."""
+    key: Key | None = getattr(request.state, "key", None)
+    if key is None:
+        raise refused()
+    return key
+
+
+async def _owner(key: Annotated[Key, Depends(_anyone)]) -> Key:
+    if key.role != "owner":
+        raise NotAllowed("this is for the owner's key.")
+    return key
+
+
+def _asked_node(
+    target: Annotated[str, Path(min_length=1, max_length=200)], by_number: Annotated[bool, Query()] = False
+) -> int | str:
+    """The node of a path, which is text: a name where nodes have names, unless the caller says that it is a number."""
+    if by_number and not DIGITS.fullmatch(target):
+        raise UnknownNode(f"target {target[:80]!r} is not a number; leave by_number out to ask by name.")
+    return int(target) if by_number else target
+
+
+Caller = Annotated[Key, Depends(_anyone)]
+OwnerOnly = Annotated[Key, Depends(_owner)]
+Node = Annotated[int | str, Depends(_asked_node)]
+
+
+def _add_paid(app: FastAPI, service: Service) -> None:
     @app.post("/v1/releases", summary="Pay for one private counterfactual")
+    @service.in_line
     def release(question: Question, key: Caller, request: Request) -> dict[str, Any]:
         request.state.note = f"{_may_ask(service, key, question.target)} at epsilon {question.epsilon}"
         found = service.vault.release(
@@ -189,6 +223,7 @@ def make_app(vault: Vault, keys: Keys) -> FastAPI:
         return found.to_dict()
 
     @app.post("/v1/releases/batch", summary="Pay for several, all or none")
+    @service.in_line
     def batch(asked: Batch, key: Caller, request: Request) -> list[dict[str, Any]]:
         service.pace.check(key, len(asked.questions) - 1)
         for question in asked.questions:
@@ -199,6 +234,18 @@ def make_app(vault: Vault, keys: Keys) -> FastAPI:
         service.metrics.released(len(found))
         return [one.to_dict() for one in found]
 
+    @app.post("/v1/dry-run", summary="What an answer might look like, drawn on the public snapshot; free")
+    @service.in_line  # it waits for answers, as an answer does
+    def dry_run(question: Question, key: Caller) -> dict[str, Any]:
+        _may_ask(service, key, question.target)
+        drawn = service.vault.try_out(question.target, question.epsilon)
+        return {
+            **_free(service, question.target, drawn),
+            "note": "drawn on the public snapshot; not a release, and not paid for",
+        }
+
+
+def _add_free(app: FastAPI, service: Service) -> None:
     @app.get("/v1/releases/{request_id:path}", summary="The certificate of a release of yours")
     def certificate(request_id: Annotated[str, Path(min_length=1, max_length=200)], key: Caller) -> dict[str, Any]:
         stored = service.ledger.released(key.analyst, request_id) if request_id.isprintable() else None
@@ -251,15 +298,8 @@ def make_app(vault: Vault, keys: Keys) -> FastAPI:
             "fits": cost <= left,
         }
 
-    @app.post("/v1/dry-run", summary="What an answer might look like, drawn on the public snapshot; free")
-    def dry_run(question: Question, key: Caller) -> dict[str, Any]:
-        _may_ask(service, key, question.target)
-        drawn = service.vault.try_out(question.target, question.epsilon)
-        return {
-            **_free(service, question.target, drawn),
-            "note": "drawn on the public snapshot; not a release, and not paid for",
-        }
 
+def _add_accounts(app: FastAPI, service: Service) -> None:
     @app.get("/v1/budget", summary="What you have spent and what is left; for the owner, of everyone")
     def budget(key: Caller) -> dict[str, Any]:
         left, limited_by = _left(service, key)
@@ -292,16 +332,22 @@ def make_app(vault: Vault, keys: Keys) -> FastAPI:
         found: dict[str, Any] = json.loads(service.ledger.head().to_json())
         return found
 
+
+def _add_keys(app: FastAPI, service: Service) -> None:
+    @app.get("/v1/me", summary="What your key may do")
+    def who(key: Caller) -> dict[str, Any]:
+        return key.to_dict()
+
     @app.get("/v1/keys", summary="Every key; for the owner")
     def list_keys(key: OwnerOnly) -> list[dict[str, Any]]:  # noqa: ARG001
         return [one.to_dict() for one in service.keys.all()]
 
     @app.post("/v1/keys", summary="A new analyst's key, shown once; for the owner", status_code=201)
     def make_key(asked: NewKey, key: OwnerOnly) -> dict[str, Any]:  # noqa: ARG001
-        for target in asked.targets or ():
-            service.vault.context.node(target)
+        context = service.vault.context
+        targets = None if asked.targets is None else [context.label(context.node(one)) for one in asked.targets]
         made, secret = service.keys.make(
-            "analyst", asked.analyst, days=asked.days, cap=asked.cap, targets=asked.targets, per_minute=asked.per_minute
+            "analyst", asked.analyst, days=asked.days, cap=asked.cap, targets=targets, per_minute=asked.per_minute
         )
         return {**made.to_dict(), "secret": secret}
 
@@ -309,38 +355,37 @@ def make_app(vault: Vault, keys: Keys) -> FastAPI:
     def revoke(name: Annotated[str, Path(min_length=1, max_length=16)], key: OwnerOnly) -> None:  # noqa: ARG001
         service.keys.revoke(name)
 
+
+def _add_state(app: FastAPI, service: Service) -> None:
     @app.get("/v1/log", summary="Who asked what, newest first; for the owner")
     def log(key: OwnerOnly, most: Annotated[int, Query(ge=1, le=10_000)] = 100) -> list[dict[str, Any]]:  # noqa: ARG001
         return list(service.keys.history(most))
 
     @app.get("/health", summary="Whether the service and its ledger answer")
-    def health() -> dict[str, str]:
-        service.ledger.head()
-        return {"status": "ok"}
+    async def health(response: Response) -> dict[str, str]:
+        response.status_code, found = service.health.find()
+        return found
 
     @app.get("/metrics", summary="For Prometheus, with the owner's key", responses=_also("text/plain"))
     def metrics(key: OwnerOnly) -> Response:  # noqa: ARG001
         return PlainTextResponse(service.metrics.text(), media_type="text/plain; version=0.0.4")
 
-    _add_errors(app)
-    _add_console(app)
-    app.add_middleware(Watch, keys=keys, metrics=service.metrics)
-    return app
-
 
 def _add_errors(app: FastAPI) -> None:
+    """Handlers are coroutines: others would wait for a thread."""
+
     @app.exception_handler(PrivcfsError)
-    def ours(_: Request, error: PrivcfsError) -> JSONResponse:
+    async def ours(_: Request, error: PrivcfsError) -> JSONResponse:
         headers = {"WWW-Authenticate": "Bearer"} if isinstance(error, NoKey) else {}
         return JSONResponse({"error": type(error).__name__, "message": str(error)}, error.status, headers)
 
     @app.exception_handler(RequestValidationError)
-    def malformed(_: Request, error: RequestValidationError) -> JSONResponse:
+    async def malformed(_: Request, error: RequestValidationError) -> JSONResponse:
         where = ", ".join(".".join(str(part) for part in one["loc"]) + ": " + one["msg"] for one in error.errors()[:5])
         return JSONResponse({"error": "InputError", "message": f"the request is not understood: {where}"}, 422)
 
     @app.exception_handler(HTTPException)
-    def http(_: Request, error: HTTPException) -> JSONResponse:
+    async def http(_: Request, error: HTTPException) -> JSONResponse:
         return JSONResponse({"error": "HTTP", "message": str(error.detail)}, error.status_code, error.headers)
 
 
@@ -351,20 +396,11 @@ def _add_console(app: FastAPI) -> None:
         app.add_api_route(path, _page(content, kind), include_in_schema=False, name=name)
 
 
-def _page(content: bytes, kind: str) -> Callable[[], Response]:
-    def page() -> Response:
+def _page(content: bytes, kind: str) -> Callable[[], Awaitable[Response]]:
+    async def page() -> Response:
         return Response(content, media_type=kind)
 
     return page
-
-
-def _asked_node(
-    target: Annotated[str, Path(min_length=1, max_length=200)], by_number: Annotated[bool, Query()] = False
-) -> int | str:
-    """The node of a path, which is text: a name where nodes have names, unless the caller says that it is a number."""
-    if by_number and not DIGITS.fullmatch(target):
-        raise UnknownNode(f"target {target[:80]!r} is not a number; leave by_number out to ask by name.")
-    return int(target) if by_number else target
 
 
 def _may_ask(service: Service, key: Key, target: int | str) -> str:

@@ -2,13 +2,17 @@
 
 import hashlib
 import json
+import os
+import re
 import secrets
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from hmac import compare_digest
+from pathlib import Path
 from threading import Lock
 from typing import Any, Literal, final
 
@@ -20,7 +24,12 @@ from privcfs.public.epsilon import parse_decimal, show
 Role = Literal["owner", "analyst"]
 PREFIX = "privcfs"
 LONGEST_LIFE = 3650  # days
+SECRET = re.compile(rf"{PREFIX}_[0-9a-f]{{12}}_[A-Za-z0-9_-]{{43}}")
 MOST_UNWRITTEN = 10_000  # lines of the log, where its database does not answer
+LOG_DAYS = 90  # for how long the log is kept
+MOST_LINES = 1_000_000  # of the log, some 150 MB
+PRUNED_AT_ONCE = 1000  # lines, so that nobody waits long for the database; at two looks a second 2,000 a second
+OWN = 0o600  # nobody else on the machine reads who asked what
 TABLES = sql.MetaData()
 KEYS = sql.Table(
     "service_keys",
@@ -88,9 +97,10 @@ class Key:
 
 @final
 class Keys:
-    """Keys at rest as digests of long random secrets, and a log of what was asked, by whom."""
+    """Keys at rest as digests of long random secrets, and a log of what was asked, by whom, for `log_days`."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, log_days: int = LOG_DAYS) -> None:
+        self._log_days = log_days
         try:
             address = sql.make_url(url)
             if address.drivername in ("postgresql", "postgres"):
@@ -99,9 +109,10 @@ class Keys:
             self._unwritten: deque[dict[str, Any]] = deque()
             self._writing = Lock()
             if address.drivername == "sqlite":
+                _keep_to_oneself(address.database)
                 sql.event.listen(self._engine, "connect", _write_ahead)
             TABLES.create_all(self._engine)
-        except (sql.exc.SQLAlchemyError, ImportError):
+        except (sql.exc.SQLAlchemyError, ImportError, OSError):
             raise SettingsError("service database cannot be opened; write sqlite:///service.db.") from None
 
     def make(
@@ -144,10 +155,11 @@ class Keys:
 
     def check(self, secret: str) -> Key | None:
         """The key of a secret; none where it is unknown, revoked or past its end."""
-        parts = secret.split("_", 2)
-        name = parts[1] if len(parts) == 3 and parts[0] == PREFIX else ""
+        if not is_well_formed(secret):
+            return None
+        name = secret.split("_", 2)[1]
         with self._engine.connect() as connection:
-            row = connection.execute(KEYS.select().where(KEYS.c.name == name[:16])).mappings().first()
+            row = connection.execute(KEYS.select().where(KEYS.c.name == name)).mappings().first()
         expected = row["digest"] if row else "0" * 64
         if not compare_digest(expected, _digest(secret)) or row is None:
             return None
@@ -167,11 +179,14 @@ class Keys:
         with self._engine.connect() as connection:
             return [_key(row) for row in connection.execute(KEYS.select().order_by(KEYS.c.made)).mappings()]
 
-    def log(self, key: Key | None, action: str, status: int) -> None:
+    def log(self, key: Key, action: str, status: int) -> None:
         """Notes who did what, public facts alone; `flush` writes it down."""
-        who = {"key": "" if key is None else key.name, "analyst": "" if key is None else key.analyst}
         said = "".join(letter if letter.isprintable() else "?" for letter in action[:200])
-        self._unwritten.append({"time": _text(datetime.now(UTC)), **who, "action": said, "status": status})
+        if len(self._unwritten) >= MOST_UNWRITTEN:
+            with suppress(IndexError):  # written down meanwhile
+                self._unwritten.popleft()
+        row = {"time": _text(datetime.now(UTC)), "key": key.name, "analyst": key.analyst}
+        self._unwritten.append({**row, "action": said, "status": status})
 
     def flush(self) -> None:
         """Writes down what was noted."""
@@ -185,6 +200,22 @@ class Keys:
             except sql.exc.SQLAlchemyError:
                 self._unwritten.extendleft(reversed(rows[-MOST_UNWRITTEN:]))
                 raise LedgerError("the log of requests cannot be written; check the service's database.") from None
+
+    def prune(self) -> int:
+        """Deletes the oldest lines that are older than `log_days` or beyond MOST_LINES, a bounded number at once."""
+        before = _text(datetime.now(UTC) - timedelta(days=self._log_days))
+        oldest = sql.select(LOG.c.position, LOG.c.time).order_by(LOG.c.position).limit(PRUNED_AT_ONCE).subquery()
+        beyond = sql.select(sql.func.max(LOG.c.position) - MOST_LINES).scalar_subquery()
+        over = sql.or_(oldest.c.time < before, oldest.c.position <= beyond)
+        try:
+            with self._engine.connect() as connection:
+                last = connection.execute(sql.select(sql.func.max(oldest.c.position)).where(over)).scalar()
+            if last is None:
+                return 0
+            with self._engine.begin() as connection:
+                return connection.execute(LOG.delete().where(LOG.c.position <= last)).rowcount
+        except sql.exc.SQLAlchemyError:
+            raise LedgerError("the log of requests cannot be shortened; check the service's database.") from None
 
     def history(self, most: int = 1000) -> Iterator[dict[str, Any]]:
         """The newest entries of the log first."""
@@ -201,6 +232,27 @@ def caps_of_analysts(keys: Iterable[Key]) -> dict[str, Fraction | None]:
         caps.setdefault(key.analyst, []).extend([key.cap] if key.valid else [])
     known = {analyst: [cap for cap in some if cap is not None] for analyst, some in sorted(caps.items())}
     return {analyst: max(some) if some and len(some) == len(caps[analyst]) else None for analyst, some in known.items()}
+
+
+def is_well_formed(secret: str) -> bool:
+    """Whether a text could be a key at all: what could not needs no look into the database."""
+    return SECRET.fullmatch(secret) is not None
+
+
+def _keep_to_oneself(database: str | None) -> None:
+    """Makes the file readable by its owner alone. SQLite gives -wal and -shm the mode of the database.
+
+    A file that exists is never opened here: closing it would end the locks of every connection of this process.
+    """
+    if not database or database == ":memory:" or os.name != "posix":
+        return
+    with suppress(FileExistsError):
+        os.close(os.open(database, os.O_CREAT | os.O_EXCL | os.O_RDWR, OWN))
+    for path in (Path(database + ending) for ending in ("", "-wal", "-shm", "-journal")):
+        with suppress(FileNotFoundError):
+            found = path.stat()
+            if found.st_uid == os.geteuid() and found.st_mode & 0o077:
+                path.chmod(OWN)
 
 
 def _key(row: Any) -> Key:

@@ -10,7 +10,7 @@ import pytest
 
 from privcfs import Intervention, Limit, Method, Vault
 from privcfs.errors import BadEpsilon, BudgetExhausted, InputError, RequestConflict
-from privcfs.gate.asking import CLOSE_CALL, YES_OR_NO, alone, says
+from privcfs.gate.asking import CLOSE_CALL, YES_OR_NO, alone, says, within
 from privcfs.gate.guidance import Rehearsal
 from privcfs.gate.mechanisms.permute_and_flip import PermuteAndFlip
 from privcfs.gate.mechanisms.rank_profile import SubsetSelection
@@ -214,3 +214,43 @@ def test_two_stages_together_stay_within_the_sum_of_their_prices() -> None:
         ratios += [max(here * a / (there * b), there * b / (here * a)) for a, b in second if here and a]
     assert all(below_bound(ratio, Fraction(3)) for ratio in ratios)
     assert not below_bound(max(ratios), Fraction(2))  # neither stage is free
+
+
+MIXED = Intervention(add=((0, 5),), mask=(1,))
+
+
+@pytest.mark.parametrize("method", [GUIDED, Method()], ids=["guided", "paper"])
+def test_what_goes_beyond_an_answer_contains_it_or_is_empty(method: Method) -> None:
+    world = random_world(4)
+    vault = vault_of(world, method)
+    ready = vault._question(0, "1", "ann", None, beyond=MIXED).prepare()
+    assert ready.request.room
+    stage = going_beyond(MIXED, method)
+    candidates = stage.candidates.propose(world.context, 0)
+    prepared = within(stage.prepare(world.context, candidates, Fraction(1)), candidates, MIXED)
+    scores = stage.utility.failed(candidates)
+    chances = prepared.probabilities(scores, Fraction(1))
+    inside = [
+        not one.size or (set(MIXED.add) <= set(one.add) and set(MIXED.mask) <= set(one.mask)) for one in candidates
+    ]
+    assert not all(inside), "the rule also lists candidates that lack a part of the answer"
+    assert (chances[~np.array(inside)] == 0).all()
+    assert chances[np.array(inside)].sum() == pytest.approx(1)
+    drawn = [vault.release(0, "0.1", beyond=MIXED).intervention for _ in range(30)]
+    assert all(not one.size or MIXED.elements() <= one.elements() for one in drawn)
+
+
+def test_going_beyond_needs_a_base_measure() -> None:
+    vault = vault_of(random_world(4), Method(SmallSets(), mechanism=PermuteAndFlip()))
+    with pytest.raises(InputError, match="beyond needs a mechanism with a base measure; permute-and-flip has none"):
+        vault.release(0, "1", beyond=MIXED)
+    assert vault.balance().spent == 0
+
+
+def test_a_stage_that_could_not_be_answered_is_refused_before_it_is_paid() -> None:
+    """Eight pairs more raise the number of levels beyond what is drawn in reasonable time."""
+    vault = vault_of(random_world(4, nodes=20), Method())
+    many = Intervention(add=tuple((0, other) for other in range(1, 15)))
+    with pytest.raises(InputError, match=r"scores would have \d+ levels, of at most 20000"):
+        vault.release(0, "1", beyond=many)
+    assert vault.balance().spent == 0

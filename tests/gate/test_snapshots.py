@@ -1,6 +1,8 @@
 """Private snapshots: paid first, exact to the last word, useful where the price is high."""
 
+import json
 from fractions import Fraction
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +13,17 @@ from privcfs.embedded import load_dataset
 from privcfs.errors import BudgetExhausted, InputError, SettingsError
 from privcfs.gate.ledger.sqlite import SqliteLedger
 from privcfs.gate.randomness import SystemRandomness
-from privcfs.gate.snapshots import HEIGHTS, ONE_EDGE, WORD, Noise, draw_snapshot, levels, publish_snapshot
+from privcfs.gate.snapshots import (
+    HEIGHTS,
+    ONE_EDGE,
+    WORD,
+    Noise,
+    _read,
+    _written,
+    draw_snapshot,
+    levels,
+    publish_snapshot,
+)
 from privcfs.lab.audit.checks import below_bound
 from tests.worlds import random_world
 
@@ -80,3 +92,15 @@ def test_what_makes_no_sense_is_refused(tmp_path: Path) -> None:
     large = PrivateGraph.from_edges(np.empty((0, 2), np.int64), number_of_nodes=50_000)
     with pytest.raises(InputError, match="for 2 to 40,000 nodes"):
         publish_snapshot(large, SqliteLedger(tmp_path / "b.db", Limit.of("9")), "1", Noise())
+
+
+@pytest.mark.parametrize("nodes", [2, 3, 9, 40])
+def test_a_stored_snapshot_is_read_back_and_has_a_public_length(nodes: int) -> None:
+    rng = np.random.default_rng(nodes)
+    every = np.array(list(combinations(range(nodes), 2)))
+    some = [every[rng.random(len(every)) < share] for share in (0, 0.3, 1)]
+    assert all((_read(_written(pairs, nodes), nodes) == pairs).all() for pairs in some)
+    assert len({len(_written(pairs, nodes)) for pairs in some}) == 1
+    old = json.dumps({"snapshot": every.tolist()})
+    assert (_read(old, nodes) == every).all(), "what version 0.1 stored stays readable"
+    assert len(old) != len(json.dumps({"snapshot": some[1].tolist()})) or nodes == 2, "its length told how many"

@@ -4,10 +4,12 @@ Zone: gate
 Claim: pure epsilon-DP for graphs that differ in one edge; the price is charged, durably, before an edge is read.
 Why: every pair of nodes is noised by itself, by whole numbers out of 2**64, and for each noisy value the numbers that
     an edge and a missing edge give it differ by a factor of at most e**epsilon (`levels`); what is kept is a function
-    of noisy values. One edge is one pair, so one edge costs epsilon, a node its degree times that.
+    of noisy values. One edge is one pair, so one edge costs epsilon, a node its degree times that. What is stored has
+    one bit for each pair, so that its length says nothing, and is drawn once (storing.py).
 Check: tests/gate/test_snapshots.py::test_one_edge_moves_each_noisy_value_by_at_most_its_price
 """
 
+import base64
 import json
 import secrets
 from dataclasses import dataclass
@@ -23,6 +25,7 @@ from privcfs.gate.ledger.ledger import ENTRIES, Ledger, Request
 from privcfs.gate.mechanisms.decay import exponential_above
 from privcfs.gate.mechanisms.rank_profile import SubsetSelection
 from privcfs.gate.randomness import Randomness, SystemRandomness
+from privcfs.gate.storing import Storing
 from privcfs.private.graph import PrivateGraph
 from privcfs.public.epsilon import Price, parse_epsilon
 
@@ -63,12 +66,38 @@ def publish_snapshot(
     price = parse_epsilon(epsilon)
     graph.bind(ledger.graph_id)
     name, cost = request_id or secrets.token_hex(16), ledger.limit.contract.cost(RESPONSE, price)
-    request = Request(ENTRIES, name, 0, price, "", noise.name, ONE_EDGE, cost, question="snapshot")
-    stored = ledger.charge(request)
-    if stored is None:
-        drawn = draw_snapshot(graph, price, noise, SystemRandomness())
-        stored = ledger.finish(request, json.dumps({"snapshot": drawn.tolist()}))
-    return np.array(json.loads(stored)["snapshot"], np.int64).reshape(-1, 2)
+    room = len(_written(np.empty((0, 2), np.int64), graph.number_of_nodes))
+    request = Request(ENTRIES, name, 0, price, "", noise.name, ONE_EDGE, cost, question="snapshot", room=room)
+    with Storing(ledger).alone([request]) as answers:
+        answers.found(ledger.charge_all([request]))
+        if answers.lacks(request):
+            drawn = draw_snapshot(graph, price, noise, SystemRandomness())
+            answers.add(request, _written(drawn, graph.number_of_nodes))
+        return _read(answers.stored()[0], graph.number_of_nodes)
+
+
+def _written(pairs: Pairs, nodes: int) -> str:
+    """One bit for each pair of nodes: as long for every snapshot of so many nodes."""
+    bits = np.zeros((nodes * (nodes - 1) // 2 + 7) // 8, np.uint8)
+    place = _before(pairs[:, 0], nodes) + pairs[:, 1] - pairs[:, 0] - 1
+    np.bitwise_or.at(bits, place // 8, (128 >> (place % 8)).astype(np.uint8))
+    return json.dumps({"pairs": base64.b64encode(bits.tobytes()).decode()})
+
+
+def _read(text: str, nodes: int) -> Pairs:
+    """The inverse; version 0.1 wrote the pairs themselves."""
+    fields = json.loads(text)
+    if "snapshot" in fields:
+        return np.array(fields["snapshot"], np.int64).reshape(-1, 2)
+    bits = np.frombuffer(base64.b64decode(fields["pairs"]), np.uint8)
+    place = np.flatnonzero(np.unpackbits(bits))
+    first = np.searchsorted(_before(np.arange(nodes), nodes), place, side="right") - 1
+    return np.column_stack([first, place - _before(first, nodes) + first + 1])
+
+
+def _before(node: NDArray[np.int64], nodes: int) -> NDArray[np.int64]:
+    """How many pairs have a smaller first node."""
+    return node * nodes - node * (node + 1) // 2
 
 
 def draw_snapshot(graph: PrivateGraph, epsilon: Fraction, noise: Noise, randomness: Randomness) -> Pairs:

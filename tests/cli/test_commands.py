@@ -158,7 +158,7 @@ def test_a_limit_is_raised_on_purpose_and_in_one_place(shell: Shell) -> None:
 def test_a_limit_below_what_is_spent_is_refused(shell: Shell) -> None:
     shell.ask("explain", "person-0", "--epsilon", "2")
     shell.ask("explain", "person-0", "--epsilon", "1", "--analyst", "bob")
-    said = " ".join(shell.fails(SettingsError, "budget", "--set-limit", "2").split())
+    said = " ".join(shell.fails(SettingsError, "budget", "--set-limit", "2", "--set-analyst-limit", "1").split())
     assert "limit 2 is below the 3 that is spent already" in said
     assert "pure 10-differential privacy" in shell.run("budget").stdout
     shell.run("budget", "--set-limit", "4", "--set-analyst-limit", "3")

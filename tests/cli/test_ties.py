@@ -88,14 +88,14 @@ HOW = ["symbolic link", "hard link", "copy", "copy in another order", "renamed"]
 def test_a_link_a_copy_or_another_name_gets_no_second_budget(shell: Shell, how: str) -> None:
     shell.ask("explain", "person-1", "--epsilon", "1")
     moved(shell, "current.csv", how)
-    text = (shell.folder / "vault.toml").read_text().replace("edges.csv", "current.csv")
+    text = (shell.folder / "vault.toml").read_text().replace('"edges.csv"', '"current.csv"')
     for old, new in (("budget.db", "second.db"), ("head.json", "second.json")):
         text = text.replace(old, new)
     (shell.folder / "other.toml").write_text(text)
     said = shell.fails(SettingsError, "explain", "person-1", "--epsilon", "1", "--vault", "other.toml")
     assert "current.csv spends from another ledger" in " ".join(said.split())
     (shell.folder / "other.toml").write_text(
-        (shell.folder / "vault.toml").read_text().replace("edges.csv", "current.csv")
+        (shell.folder / "vault.toml").read_text().replace('"edges.csv"', '"current.csv"')
     )
     shell.ask("explain", "person-1", "--epsilon", "1", "--vault", "other.toml")
     assert shell.ask("budget")["spent"] == "2", "with the same ledger it is the same budget"
@@ -107,7 +107,10 @@ def test_a_list_that_looks_at_names_alone_is_found_out(shell: Shell) -> None:
     (shell.folder / "graphs.json").unlink()
     moved(shell, "current.csv", "copy")
     text = (
-        (shell.folder / "vault.toml").read_text().replace("edges.csv", "current.csv").replace("budget.db", "second.db")
+        (shell.folder / "vault.toml")
+        .read_text()
+        .replace('"edges.csv"', '"current.csv"')
+        .replace("budget.db", "second.db")
     )
     (shell.folder / "other.toml").write_text(text.replace("head.json", "second.json"))
     assert shell.run("explain", "person-1", "--epsilon", "1", "--vault", "other.toml").returncode == 0

@@ -94,6 +94,7 @@ def test_a_link_a_copy_or_another_name_gets_no_second_budget(shell: Shell, how: 
     (shell.folder / "other.toml").write_text(text)
     said = shell.fails(SettingsError, "explain", "person-1", "--epsilon", "1", "--vault", "other.toml")
     assert "current.csv spends from another ledger" in " ".join(said.split())
+    assert not list(shell.folder.glob("second.*")), "nothing is made for a refused budget"
     (shell.folder / "other.toml").write_text(
         (shell.folder / "vault.toml").read_text().replace('"edges.csv"', '"current.csv"')
     )

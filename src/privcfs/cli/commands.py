@@ -308,8 +308,7 @@ def snapshot(
         raise SettingsError(f"{write} exists; name another file, so that no public snapshot is lost.")
     if not write.parent.is_dir():
         raise SettingsError(f"folder {write.parent} does not exist; make it first.")
-    ledger = settings.ledger()
-    settings.enlist(graph, ledger)
+    ledger = settings.ledger(graph)
     noise, name = Noise(pairs), request_id or token_hex(16)
     drawn = publish_snapshot(graph, ledger, epsilon, noise, request_id=name)
     rows = [f"{u},{w}" if names is None else f"{names[u]},{names[w]}" for u, w in drawn.tolist()]

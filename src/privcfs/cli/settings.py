@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast, final
 
-from privcfs.cli.ties import another, enlist, tie, tied
+from privcfs.cli.ties import enlist, refuse_second_budget, tie
 from privcfs.errors import ContextError, InputError, LedgerMissing, SettingsError
 from privcfs.files import EdgeListReader, read_features, read_node_ids
 from privcfs.gate.accounting import Limit
@@ -126,12 +126,11 @@ class Settings:
     def vault(self, answer_seconds: float | None = None) -> Vault:
         """Everything loaded: the graph, the context, the ledger. `answer_seconds` stands in for one in the file."""
         context = self.context()
-        graph, ledger = self.graph(context), self.ledger()
-        self.enlist(graph, ledger)
+        graph = self.graph(context)
         return Vault(
             graph,
             context,
-            ledger=ledger,
+            ledger=self.ledger(graph),
             least_price=self.tables["budget"].get("least_price", LEAST_PRICE),
             method=self.method(context),
             answer_seconds=self.answer_seconds() if answer_seconds is None else answer_seconds,
@@ -183,35 +182,35 @@ class Settings:
         model = load_backbone(self._path("graph", "model")) if "model" in graph else None
         return Secrets(context, model=model, features=self._path("graph", "features") if "features" in graph else None)
 
-    def ledger(self) -> Ledger:
-        """The account, made on first use with the limits of the vault file; afterwards the ledger's own limits hold."""
+    def ledger(self, graph: PrivateGraph | None = None) -> Ledger:
+        """The account, made on first use with the limits of the vault file; afterwards the ledger's own limits hold.
+
+        With the graph that will be read, edges that spend from another ledger are refused before anything is made.
+        """
         limit, edges, known, there = (
             self.first_limit(),
             self._path("graph", "edges"),
             self.known(),
             self._ledger_exists(),
         )
-        if known is None and tied(edges) and not there:
-            raise another(edges, "a file beside it says so")
+        if known is None and not there:
+            refuse_second_budget(edges, graph)
         ledger = self._open(None if there or known is not None else limit, known)
         if ledger.limit.contract != limit.contract:
             raise SettingsError(
                 f"vault file: the contract differs from the ledger's, which counts {ledger.limit.contract.unit}; a "
                 "ledger keeps its contract."
             )
-        tie(edges, ledger)
+        if graph is not None:
+            url = self._ledger_url()
+            enlist(edges, graph, ledger, url if url.startswith(SQLITE) else "a ledger in PostgreSQL")
+            tie(edges, ledger)
         return ledger
 
     def first_limit(self) -> Limit:
         """What a new ledger begins with."""
         each = self.tables["budget"].get("limit_per_analyst")
         return Limit.of(self._text("budget", "limit"), each, self.contract())
-
-    def enlist(self, graph: PrivateGraph, ledger: Ledger) -> None:
-        """Refuses edges that were opened with another ledger on this machine."""
-        url = self._ledger_url()
-        shown = url if url.startswith(SQLITE) else "a ledger in PostgreSQL"
-        enlist(self._path("graph", "edges"), graph, ledger, shown)
 
     def ledger_as_it_is(self, known: Head | None = None, trusting: HeadFile | None = None) -> Ledger:
         """The existing account, whatever limit the file says: for changing it, or for exporting its head.

@@ -58,20 +58,26 @@ def follow(source: Path, store: Path) -> None:
         shutil.copyfile(file, copy)
 
 
+def refuse_second_budget(edges: Path, graph: PrivateGraph | None) -> None:
+    """Before a new ledger is made: these edges must have none yet."""
+    if tied(edges):
+        raise another(edges, "a file beside it says so")
+    if graph is not None and not graph.is_empty():
+        with _listed(_list_file()) as listed:
+            known = listed["graphs"].get(graph.fingerprint(bytes.fromhex(listed["key"])))
+        if known is not None:
+            raise another(edges, _opened_with(known))
+
+
 def enlist(edges: Path, graph: PrivateGraph, ledger: Ledger, url: str) -> None:
     """Refuses edges that another ledger was opened for on this machine, wherever they lie; otherwise lists them."""
     if graph.is_empty():
         return
-    try:
-        with _listed(_list_file()) as listed:
-            mark = graph.fingerprint(bytes.fromhex(listed["key"]))
-            known = listed["graphs"].setdefault(mark, {**_named(ledger), "ledger": url})
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise SettingsError(
-            f"the list of graphs {_list_file()} cannot be used ({error}); mend it, or name another with {VARIABLE}."
-        ) from None
+    with _listed(_list_file()) as listed:
+        mark = graph.fingerprint(bytes.fromhex(listed["key"]))
+        known = listed["graphs"].setdefault(mark, {**_named(ledger), "ledger": url})
     if known["opened"] != _named(ledger)["opened"]:
-        raise another(edges, f"the same edges were opened with {known['ledger']}; {_list_file()} lists them")
+        raise another(edges, _opened_with(known))
 
 
 def another(edges: Path, reason: str) -> SettingsError:
@@ -80,6 +86,10 @@ def another(edges: Path, reason: str) -> SettingsError:
         f"{edges.name} spends from another ledger ({reason}); one private graph has one budget: "
         "name that ledger in the vault file, or restore it."
     )
+
+
+def _opened_with(known: dict[str, str]) -> str:
+    return f"the same edges were opened with {known['ledger']}; {_list_file()} lists them"
 
 
 def _named(ledger: Ledger) -> dict[str, str]:
@@ -130,18 +140,23 @@ def _list_file() -> Path:
 @contextmanager
 def _listed(file: Path) -> Iterator[dict[str, Any]]:
     """The list, for one process at a time; what is changed in it is written back."""
-    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    _put(file, json.dumps({"key": secrets.token_hex(32), "graphs": {}}) + "\n")
-    with file.open("r+", encoding="utf-8") as content:
-        if fcntl is not None:
-            fcntl.flock(content, fcntl.LOCK_EX)
-        before = content.read()
-        listed: dict[str, Any] = json.loads(before)
-        yield listed
-        after = json.dumps(listed, indent=1) + "\n"
-        if after != before:
-            content.seek(0)
-            content.write(after)
-            content.truncate()
-            content.flush()
-            os.fsync(content.fileno())
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _put(file, json.dumps({"key": secrets.token_hex(32), "graphs": {}}) + "\n")
+        with file.open("r+", encoding="utf-8") as content:
+            if fcntl is not None:
+                fcntl.flock(content, fcntl.LOCK_EX)
+            before = content.read()
+            listed: dict[str, Any] = json.loads(before)
+            yield listed
+            after = json.dumps(listed, indent=1) + "\n"
+            if after != before:
+                content.seek(0)
+                content.write(after)
+                content.truncate()
+                content.flush()
+                os.fsync(content.fileno())
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise SettingsError(
+            f"the list of graphs {file} cannot be used ({error}); mend it, or name another with {VARIABLE}."
+        ) from None

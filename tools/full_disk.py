@@ -1,0 +1,178 @@
+"""Asks for releases on a file system that fills up at random moments, and examines what was drawn.
+
+python -m tools.full_disk             5,000 ids on each of two neighbouring graphs; writes docs/full-disk.md
+python -m tools.full_disk --ids 200 --write -   a short look, printed
+
+Needs the right to mount a tmpfs (root on Linux).
+"""
+
+import argparse
+import multiprocessing
+import random
+import threading
+import time
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+from privcfs.errors import LedgerError
+from privcfs.gate import storing, vault
+from privcfs.gate.accounting import Limit
+from privcfs.gate.ledger.ledger import Claim, Request
+from privcfs.gate.ledger.reserve import Reserve
+from privcfs.gate.ledger.sqlite import SqliteLedger
+from privcfs.gate.method import Method
+from privcfs.gate.vault import Vault
+from privcfs.lab.audit.blackbox import CONFIDENCE, Bound, lower_bound
+from privcfs.lab.audit.hostile import HALF_AGAINST_HALF, HostileWorld
+from privcfs.public.context import PublicContext
+from tools.page import put
+from tools.small_disk import PAGE, SmallDisk, small_disk
+
+CLAIM = "1"
+LONG = 3000  # letters of some names
+SIZE = 96 << 20  # bytes of the file system
+MOST_TRIES = 400  # of one id; then the disk is emptied
+
+
+@dataclass(slots=True)
+class Side:
+    """What happened on one graph."""
+
+    events: list[Hashable] = field(default_factory=list)  # each id's answer and number of failed attempts
+    draws: dict[str, list[str]] = field(default_factory=dict)
+    unlike: int = 0  # ids whose stored answer is none of their draws
+    failed: int = 0
+
+    @property
+    def drawn_again(self) -> int:
+        """Ids with two different draws."""
+        return sum(len(set(texts)) > 1 for texts in self.draws.values())
+
+
+class Forgetful(storing.Storing):  # type: ignore[misc]
+    """Version 0.1: whatever could not be stored is drawn again at the next attempt."""
+
+    def _keep(self, answers: storing.Answers, claim: Claim) -> None:  # noqa: ARG002
+        claim.give_back()
+
+
+def forget() -> None:
+    """Makes this process behave as version 0.1 did: no padding, no reserve, no memory of a draw."""
+    setattr(vault, "Storing", Forgetful)  # noqa: B010
+    setattr(vault, "longest_addition", lambda *_: -(10**6))  # noqa: B010
+    Reserve.keep = lambda *_: None  # type: ignore[method-assign]
+    SqliteLedger.finish_all = super(SqliteLedger, SqliteLedger).finish_all  # type: ignore[method-assign]
+
+
+def named(world: HostileWorld) -> PublicContext:
+    """The same world with public names: short ones where a leaf pulls up, long ones where it pulls down."""
+    lengths = [0] * world.up + [LONG] * world.down + [0] * (world.target + 1 - world.leaves)
+    names = [f"{number}{'x' * length}" for number, length in enumerate(lengths)]
+    given = world.context
+    return PublicContext(given.features, given.snapshot.pairs, given.backbone, node_ids=names)
+
+
+def ask(disk: SmallDisk, missing: tuple[int, ...], ids: int, seed: int) -> Side:
+    """Every id until it is answered. The disk is nearly full at most times; how nearly changes from id to id."""
+    rng, side = random.Random(seed), Side()
+    add = storing.Answers.add
+
+    def noted(self: storing.Answers, request: Request, text: str) -> None:
+        side.draws.setdefault(request.request_id, []).append(text)
+        add(self, request, text)
+
+    storing.Answers.add = noted  # type: ignore[method-assign]
+    storing.PATIENCE, storing.PAUSE = 0.0, 0.002  # whoever asks sees every failure
+    world, context = HALF_AGAINST_HALF, named(HALF_AGAINST_HALF)
+    ledger = SqliteLedger(disk.folder / "budget.db", Limit.of("1000000"))
+    opened = Vault(world.graph(*missing), context, ledger=ledger, method=Method(world.rule))
+    over = threading.Event()
+    filler = threading.Thread(target=fill, args=(disk, over, random.Random(seed + 1)))
+    filler.start()
+    try:
+        for number in range(ids):
+            name = f"{number}{'x' * rng.randrange(100)}"  # an analyst chooses how long a row is
+            failures = 0
+            while True:
+                try:
+                    answer = opened.release(world.target, CLAIM, request_id=name)
+                    break
+                except LedgerError:
+                    failures += 1
+                    if failures > MOST_TRIES:
+                        disk.empty()
+            side.failed += failures
+            side.events.append((str(answer.intervention.in_numbers()), min(failures, 20)))
+            side.unlike += answer.to_json() not in side.draws[name]
+    finally:
+        over.set()
+        filler.join()
+        disk.empty()
+    return side
+
+
+def fill(disk: SmallDisk, over: threading.Event, rng: random.Random) -> None:
+    """For some milliseconds leaves a few pages, or none and takes whatever is given back; then empties the disk."""
+    while not over.is_set():
+        end, left = time.monotonic() + rng.random() / 20, PAGE * rng.randrange(0, 24)
+        disk.fill(leaving=left)
+        while time.monotonic() < end:
+            time.sleep(0.001)
+            if not left:
+                disk.fill()
+        disk.empty()
+        time.sleep(rng.random() / 200)
+
+
+def both(ids: int, twin: bool) -> tuple[Bound, list[Side]]:
+    """Two graphs that differ in one edge, each in a process and on a file system of its own."""
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        tasks = [(missing, ids, seed, twin) for seed, missing in enumerate([(), (HALF_AGAINST_HALF.secret,)])]
+        sides = pool.starmap(_side, tasks)
+    return lower_bound(sides[0].events, sides[1].events), sides
+
+
+def _side(missing: tuple[int, ...], ids: int, seed: int, twin: bool) -> Side:
+    if twin:
+        forget()
+    with small_disk(SIZE) as disk:
+        return ask(disk, missing, ids, seed)
+
+
+ABOUT = """# Releases on a disk that fills up
+
+Written by `make full-disk`. Two graphs that differ in one edge, in a world built to be hostile: that edge decides
+whether ten candidates with short public names flip the decision, or ten with names of {long:,} letters. Each graph has
+its ledger on a real file system of {size} MB that another program fills up, wholly or up to a few pages, and empties
+again every few milliseconds. {ids:,} releases at epsilon {claim} are asked for on each side, one id after another, each
+until it is answered; the analyst chooses the length of the ids. The auditor of the laboratory sees each answer
+*together with the number of failed attempts* before it, and gives a lower bound on epsilon ({confidence:.0%}
+confidence). The last row is the broken twin: it stores answers at their own length, keeps no reserve, and draws again
+what could not be stored, as version 0.1 did; an attempt that fails then tells that a long answer was drawn.
+
+| | ids | failed attempts | ids with two different draws | answers that were not drawn | epsilon is at least | claimed |
+|---|---|---|---|---|---|---|
+"""
+
+
+def row(name: str, bound: Bound, sides: list[Side]) -> str:
+    """A line of the page."""
+    ids, failed = sum(len(side.events) for side in sides), sum(side.failed for side in sides)
+    again, unlike = sum(side.drawn_again for side in sides), sum(side.unlike for side in sides)
+    return f"| {name} | {ids:,} | {failed:,} | {again:,} | {unlike} | {bound.epsilon:.2f} | {CLAIM} |"
+
+
+def main() -> None:
+    """One page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ids", type=int, default=5_000, help="on each side")
+    parser.add_argument("--write", default="docs/full-disk.md", help="the page, or - to print it")
+    given = parser.parse_args()
+    text = ABOUT.format(long=LONG, size=SIZE >> 20, ids=given.ids, claim=CLAIM, confidence=CONFIDENCE)
+    text += row("this version", *both(given.ids, twin=False)) + "\n"
+    text += row("broken twin", *both(given.ids, twin=True)) + "\n"
+    put(text, given.write)
+
+
+if __name__ == "__main__":
+    main()

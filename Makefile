@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test check certify bench results chaos load stranger fleet embedded clean
+.PHONY: demo test check certify bench results chaos full-disk load stranger fleet embedded clean
 
 demo: $(VENV)/.core            ## release one private counterfactual on embedded real data
 	$(BIN)/privcfs demo
@@ -26,6 +26,9 @@ results: $(VENV)/.test         ## rewrite the paper's results in docs/results
 
 chaos: $(VENV)/.test           ## rewrite docs/chaos.md: kill processes and databases under 20,000 requests
 	$(BIN)/python -m tools.chaos
+
+full-disk: $(VENV)/.test       ## rewrite docs/full-disk.md: 10,000 paid ids on file systems that fill up; needs root
+	$(BIN)/python -m tools.full_disk
 
 load: $(VENV)/.test            ## rewrite docs/load.md: releases a second, latency, overload, memory
 	$(BIN)/python -m tools.load

@@ -9,9 +9,12 @@ Needs the right to mount a tmpfs (root on Linux).
 import argparse
 import multiprocessing
 import random
+import sqlite3
 import threading
 import time
-from collections.abc import Hashable
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 
 from privcfs.errors import LedgerError
@@ -21,17 +24,19 @@ from privcfs.gate.ledger.ledger import Claim, Request
 from privcfs.gate.ledger.reserve import Reserve
 from privcfs.gate.ledger.sqlite import SqliteLedger
 from privcfs.gate.method import Method
-from privcfs.gate.vault import Vault
+from privcfs.gate.vault import OWNER, Vault
 from privcfs.lab.audit.blackbox import CONFIDENCE, Bound, lower_bound
 from privcfs.lab.audit.hostile import HALF_AGAINST_HALF, HostileWorld
 from privcfs.public.context import PublicContext
+from privcfs.public.release import Release
 from tools.page import put
 from tools.small_disk import PAGE, SmallDisk, small_disk
 
 CLAIM = "1"
 LONG = 3000  # letters of some names
-SIZE = 96 << 20  # bytes of the file system
-MOST_TRIES = 400  # of one id; then the disk is emptied
+SIZE = 16 << 20  # bytes of a file system
+TOGETHER = 500  # ids of one ledger; then a new one begins on a new file system
+MOST_TRIES = 20  # of one id; then the disk is emptied
 
 
 @dataclass(slots=True)
@@ -72,56 +77,70 @@ def named(world: HostileWorld) -> PublicContext:
     return PublicContext(given.features, given.snapshot.pairs, given.backbone, node_ids=names)
 
 
-def ask(disk: SmallDisk, missing: tuple[int, ...], ids: int, seed: int) -> Side:
-    """Every id until it is answered. The disk is nearly full at most times; how nearly changes from id to id."""
-    rng, side = random.Random(seed), Side()
-    add = storing.Answers.add
-
-    def noted(self: storing.Answers, request: Request, text: str) -> None:
-        side.draws.setdefault(request.request_id, []).append(text)
-        add(self, request, text)
-
-    storing.Answers.add = noted  # type: ignore[method-assign]
-    storing.PATIENCE, storing.PAUSE = 0.0, 0.002  # whoever asks sees every failure
+def ask(side: Side, disk: SmallDisk, missing: tuple[int, ...], ids: Sequence[int], rng: random.Random) -> None:
+    """Every id until it is answered."""
     world, context = HALF_AGAINST_HALF, named(HALF_AGAINST_HALF)
     ledger = SqliteLedger(disk.folder / "budget.db", Limit.of("1000000"))
     opened = Vault(world.graph(*missing), context, ledger=ledger, method=Method(world.rule))
+    for number in ids:
+        name = f"{number}{'x' * rng.randrange(100)}"  # an analyst chooses how long a row is
+        scene = still if rng.random() < 0.7 else storm
+        with scene(disk, rng):
+            answer, failed = until_answered(opened, name, world.target, disk)
+        side.failed += failed.total()
+        attempts = [min(failed[paid], MOST_TRIES) for paid in (False, True)]
+        side.events.append((answer.intervention.in_numbers(), *attempts))
+        side.unlike += answer.to_json() not in side.draws[name]
+
+
+def until_answered(opened: Vault, name: str, target: int, disk: SmallDisk) -> tuple[Release, Counter[bool]]:
+    """The answer, and how many attempts failed before and after it was paid, which the balance shows to an analyst."""
+    failed, paid = Counter[bool](), False
+    while True:
+        try:
+            return opened.release(target, CLAIM, request_id=name), failed
+        except LedgerError:
+            with suppress(LedgerError):
+                paid = paid or bool(opened.ledger.paid(OWNER, [name]))
+            failed[paid] += 1
+            if failed.total() > MOST_TRIES:
+                disk.empty()
+
+
+@contextmanager
+def still(disk: SmallDisk, rng: random.Random) -> Iterator[None]:
+    """A backup has just cut the write-ahead log, and a few pages are left on the disk for all attempts."""
+    with suppress(sqlite3.Error), closing(sqlite3.connect(disk.folder / "budget.db")) as backup:
+        backup.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    disk.fill(leaving=PAGE * rng.randrange(4, 16))
+    try:
+        yield
+    finally:
+        disk.empty()
+
+
+@contextmanager
+def storm(disk: SmallDisk, rng: random.Random) -> Iterator[None]:
+    """Another program fills the disk, takes whatever is given back, and empties it, every few milliseconds."""
     over = threading.Event()
-    filler = threading.Thread(target=fill, args=(disk, over, random.Random(seed + 1)))
+
+    def fill() -> None:
+        while not over.is_set():
+            end = time.monotonic() + rng.random() / 50
+            while time.monotonic() < end and not over.is_set():
+                disk.fill()
+                time.sleep(0.001)
+            disk.empty()
+            time.sleep(rng.random() / 200)
+
+    filler = threading.Thread(target=fill)
     filler.start()
     try:
-        for number in range(ids):
-            name = f"{number}{'x' * rng.randrange(100)}"  # an analyst chooses how long a row is
-            failures = 0
-            while True:
-                try:
-                    answer = opened.release(world.target, CLAIM, request_id=name)
-                    break
-                except LedgerError:
-                    failures += 1
-                    if failures > MOST_TRIES:
-                        disk.empty()
-            side.failed += failures
-            side.events.append((str(answer.intervention.in_numbers()), min(failures, 20)))
-            side.unlike += answer.to_json() not in side.draws[name]
+        yield
     finally:
         over.set()
         filler.join()
         disk.empty()
-    return side
-
-
-def fill(disk: SmallDisk, over: threading.Event, rng: random.Random) -> None:
-    """For some milliseconds leaves a few pages, or none and takes whatever is given back; then empties the disk."""
-    while not over.is_set():
-        end, left = time.monotonic() + rng.random() / 20, PAGE * rng.randrange(0, 24)
-        disk.fill(leaving=left)
-        while time.monotonic() < end:
-            time.sleep(0.001)
-            if not left:
-                disk.fill()
-        disk.empty()
-        time.sleep(rng.random() / 200)
 
 
 def both(ids: int, twin: bool) -> tuple[Bound, list[Side]]:
@@ -135,18 +154,29 @@ def both(ids: int, twin: bool) -> tuple[Bound, list[Side]]:
 def _side(missing: tuple[int, ...], ids: int, seed: int, twin: bool) -> Side:
     if twin:
         forget()
-    with small_disk(SIZE) as disk:
-        return ask(disk, missing, ids, seed)
+    side, add = Side(), storing.Answers.add
+
+    def noted(self: storing.Answers, request: Request, text: str) -> None:
+        side.draws.setdefault(request.request_id, []).append(text)
+        add(self, request, text)
+
+    storing.Answers.add = noted  # type: ignore[method-assign]
+    storing.PATIENCE, storing.PAUSE = 0.0, 0.002  # whoever asks sees every failure
+    for start in range(0, ids, TOGETHER):
+        with small_disk(SIZE) as disk:
+            ask(side, disk, missing, range(start, min(start + TOGETHER, ids)), random.Random(1000 * seed + start))
+    return side
 
 
 ABOUT = """# Releases on a disk that fills up
 
 Written by `make full-disk`. Two graphs that differ in one edge, in a world built to be hostile: that edge decides
 whether ten candidates with short public names flip the decision, or ten with names of {long:,} letters. Each graph has
-its ledger on a real file system of {size} MB that another program fills up, wholly or up to a few pages, and empties
-again every few milliseconds. {ids:,} releases at epsilon {claim} are asked for on each side, one id after another, each
-until it is answered; the analyst chooses the length of the ids. The auditor of the laboratory sees each answer
-*together with the number of failed attempts* before it, and gives a lower bound on epsilon ({confidence:.0%}
+its ledgers ({together} ids each) on a real file system of {size} MB. For three ids in ten another program fills that up
+and empties it again every few milliseconds; for the others a random small number of pages is left until {most} attempts
+have failed. {ids:,} releases at epsilon {claim} are asked for on each side, one id after another, each until it is
+answered; the analyst chooses the length of the ids. The auditor of the laboratory sees each answer *together with the
+numbers of failed attempts* before and after it was paid, and gives a lower bound on epsilon ({confidence:.0%}
 confidence). The last row is the broken twin: it stores answers at their own length, keeps no reserve, and draws again
 what could not be stored, as version 0.1 did; an attempt that fails then tells that a long answer was drawn.
 
@@ -168,7 +198,15 @@ def main() -> None:
     parser.add_argument("--ids", type=int, default=5_000, help="on each side")
     parser.add_argument("--write", default="docs/full-disk.md", help="the page, or - to print it")
     given = parser.parse_args()
-    text = ABOUT.format(long=LONG, size=SIZE >> 20, ids=given.ids, claim=CLAIM, confidence=CONFIDENCE)
+    text = ABOUT.format(
+        long=LONG,
+        together=TOGETHER,
+        most=MOST_TRIES,
+        size=SIZE >> 20,
+        ids=given.ids,
+        claim=CLAIM,
+        confidence=CONFIDENCE,
+    )
     text += row("this version", *both(given.ids, twin=False)) + "\n"
     text += row("broken twin", *both(given.ids, twin=True)) + "\n"
     put(text, given.write)

@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -306,3 +307,39 @@ def test_several_answers_are_kept_in_one_step_and_the_first_of_each_counts(url: 
     assert [ledger.released("ann", name) for name in ("a", "b")] == ["one", "first"]
     assert ledger.finish_all([(request("a"), "late")]) == ["one"]
     ledger.verify()
+
+
+def test_looking_up_says_what_a_charge_would_say_and_changes_nothing(url: str) -> None:
+    ledger = open_ledger(url, Limit.of("3", "2"))
+    ledger.charge_all([request("a"), request("b")])
+    ledger.finish(request("a"), "first")
+    before = ledger.head()
+    assert ledger.look_up([request("a"), request("b")]) == ["first", None]
+    with pytest.raises(BudgetExhausted, match="analyst's limit 2"):
+        ledger.look_up([request("a"), request("c")])
+    with pytest.raises(BudgetExhausted, match="total limit 3"):
+        ledger.look_up([request("d", "bob"), request("e", "carl")])
+    with pytest.raises(RequestConflict, match="'a' was used before with other parameters"):
+        ledger.look_up([request("a", target=8)])
+    assert ledger.look_up([request("d", "bob")]) == [None]
+    assert ledger.paid("ann", ["a", "b", "c"]) == {"a", "b"}
+    assert ledger.head() == before
+
+
+@pytest.mark.parametrize("cap", ["1", "3", "5"])
+def test_a_cap_is_the_least_of_all_limits_in_every_ledger(url: str, cap: str) -> None:
+    """Limit 5, analyst's limit 1: a cap of 3 does not raise it."""
+    one = replace(request("a", epsilon=Fraction(2)), cap=Fraction(cap))
+    for ledger in (open_ledger(url, Limit.of("5", "1")), MemoryLedger(Limit.of("5", "1"))):
+        for ask in (ledger.charge, lambda asked, kept=ledger: kept.look_up([asked])):
+            with pytest.raises(BudgetExhausted, match="analyst's limit 1"):
+                ask(one)
+
+
+def test_an_answer_is_stored_at_its_public_length_and_returned_without_the_padding(url: str) -> None:
+    ledger = open_ledger(url, Limit.of("3"))
+    asked = replace(request("a"), room=100)
+    ledger.charge(asked)
+    assert ledger.finish(asked, "short") == "short"
+    assert ledger.charge(asked) == ledger.released("ann", "a") == "short"
+    assert [len(row["body"]) for row in ledger.rows() if row["kind"] == "RELEASED"] == [100]

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tools.full_disk import both
 from tools.small_disk import SmallDisk, can_mount, small_disk
 
 from privcfs import Limit, Method, PublicContext, Vault
@@ -312,3 +313,13 @@ def test_what_was_drawn_is_stored_later_and_not_drawn_again(tmp_path: Path, monk
 
 def _full(*_: Any) -> list[str]:
     raise LedgerFull("no space")
+
+
+@needs_a_small_disk
+def test_a_slice_of_the_full_disk_page() -> None:
+    """`make full-disk` asks for 10,000; the broken twin draws again within a few."""
+    _, sides = both(60, twin=False)
+    assert [(side.drawn_again, side.unlike, len(side.events)) for side in sides] == [(0, 0, 60)] * 2
+    assert sum(side.failed for side in sides) > 20
+    _, sides = both(60, twin=True)
+    assert sum(side.drawn_again for side in sides) > 0

@@ -28,10 +28,12 @@ from privcfs.gate import vault as vault_module
 from privcfs.gate.ledger.ledger import Ledger
 from privcfs.gate.mechanisms import MECHANISMS
 from privcfs.gate.vault import verify
+from privcfs.lab.audit.memory import MemoryLedger
 from privcfs.private.outcomes import evaluate
 from privcfs.private.utilities import UTILITIES
 from privcfs.public.assumptions import SIMULATED
 from privcfs.public.candidates import RULES
+from privcfs.public.candidates.small_sets import SmallSets
 from tests.worlds import World, named_world, random_world
 
 NODES = 8
@@ -420,3 +422,20 @@ def test_the_release_distribution_is_the_stated_one(world: World, tmp_path: Path
     for _ in range(1500):
         counts[position[vault.release(0, "4").intervention]] += 1
     assert chisquare(counts, inspection.probabilities("4") * counts.sum()).pvalue > 1e-6
+
+
+def test_what_is_refused_or_finished_is_neither_prepared_nor_evaluated(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = random_world(3)
+    vault = Vault(world.graph, world.context, ledger=MemoryLedger(Limit.of("3")), method=Method(SmallSets()))
+    kept = vault.release(0, "1", request_id="kept")
+    monkeypatch.setattr(SmallSets, "propose", lambda *_: pytest.fail("a list was prepared"))
+    with pytest.raises(BudgetExhausted, match="does not fit"):
+        vault.release_all([(node, "1", None) for node in range(8)])
+    with pytest.raises(RequestConflict, match="choose"):
+        vault.release(1, "1", request_id="kept")
+    with pytest.raises(BudgetExhausted, match="does not fit"):
+        vault.release(0, "1", cap=Fraction(1))
+    assert vault.release(0, "1", request_id="kept") == kept
+    with pytest.raises(pytest.fail.Exception, match="a list was prepared"):
+        vault.release(0, "1")
+    assert vault.balance().spent == 1

@@ -173,4 +173,4 @@ def test_no_file_has_a_name_that_says_nothing() -> None:
 
 def test_trusted_code_stays_readable() -> None:
     lines = sum(len(path.read_text().splitlines()) for path in TRUSTED)
-    assert lines < 5000  # a sign, not a law: what is public belongs elsewhere
+    assert lines < 5250  # a sign, not a law: what is public belongs elsewhere

@@ -36,6 +36,7 @@ CLAIM = "1"
 LONG = 3000  # letters of some names
 SIZE = 16 << 20  # bytes of a file system
 TOGETHER = 500  # ids of one ledger; then a new one begins on a new file system
+MOST_COUNTED = 4  # failed attempts; more count as so many
 MOST_TRIES = 20  # of one id; then the disk is emptied
 
 
@@ -88,9 +89,16 @@ def ask(side: Side, disk: SmallDisk, missing: tuple[int, ...], ids: Sequence[int
         with scene(disk, rng):
             answer, failed = until_answered(opened, name, world.target, disk)
         side.failed += failed.total()
-        attempts = [min(failed[paid], MOST_TRIES) for paid in (False, True)]
-        side.events.append((answer.intervention.in_numbers(), *attempts))
+        side.events.append((kind(answer), min(failed[True], MOST_COUNTED)))
         side.unlike += answer.to_json() not in side.draws[name]
+
+
+def kind(answer: Release) -> str:
+    """Answers by what the secret edge does to them: few kinds make a strong auditor."""
+    deleted = answer.intervention.delete
+    if not deleted:
+        return "nothing"
+    return "short" if min(deleted[0]) < HALF_AGAINST_HALF.up else "long"
 
 
 def until_answered(opened: Vault, name: str, target: int, disk: SmallDisk) -> tuple[Release, Counter[bool]]:
@@ -175,9 +183,9 @@ whether ten candidates with short public names flip the decision, or ten with na
 its ledgers ({together} ids each) on a real file system of {size} MB. For three ids in ten another program fills that up
 and empties it again every few milliseconds; for the others a random small number of pages is left until {most} attempts
 have failed. {ids:,} releases at epsilon {claim} are asked for on each side, one id after another, each until it is
-answered; the analyst chooses the length of the ids. The auditor of the laboratory sees each answer *together with the
-numbers of failed attempts* before and after it was paid, and gives a lower bound on epsilon ({confidence:.0%}
-confidence). The last row is the broken twin: it stores answers at their own length, keeps no reserve, and draws again
+answered; the analyst chooses the length of the ids. The auditor of the laboratory sees which kind of answer came
+*together with the number of failed attempts* after it was paid, and gives a lower bound on epsilon ({confidence:.0%}
+confidence; the kinds alone differ by 0.5). The last row is the broken twin: it stores answers at their own length, keeps no reserve, and draws again
 what could not be stored, as version 0.1 did; an attempt that fails then tells that a long answer was drawn.
 
 | | ids | failed attempts | ids with two different draws | answers that were not drawn | epsilon is at least | claimed |

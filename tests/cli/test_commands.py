@@ -146,13 +146,21 @@ def test_an_owners_mistakes_are_named(shell: Shell, old: str, new: str, message:
 def test_a_limit_is_raised_on_purpose_and_in_one_place(shell: Shell) -> None:
     shell.ask("explain", "person-0", "--epsilon", "1")
     assert "Limits changed" in shell.run("budget", "--set-limit", "20").stdout
-    assert shell.ask("budget")["left"] == "19", "the vault file still says 10"
-    shell.ask("explain", "person-0", "--epsilon", "1")
-    said = " ".join(shell.run("budget").stdout.split())
-    assert "Limit 20, left 18" in said
-    assert "The limit in vault.toml was for a new ledger; the one above holds." in said
+    assert shell.ask("budget")["left"] == "19"
+    assert 'limit = "20"  ' in (shell.folder / "vault.toml").read_text(), "the file follows, comments and all"
+    done = shell.run("explain", "person-0", "--epsilon", "1")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Limit 20, left 18" in shell.run("budget").stdout
     assert shell.run("budget", "--set-analyst-limit", "5").returncode == 0
     assert shell.ask("budget", "--analyst", "owner")["left"] == "3"
+
+
+def test_a_limit_that_was_edited_in_the_vault_file_alone_is_spoken_of(shell: Shell) -> None:
+    shell.ask("explain", "person-0", "--epsilon", "1")
+    rewrite(shell, 'limit = "10"', 'limit = "5"')
+    words = "The limits in vault.toml are for a new ledger; those of this one hold: epsilon 10 in all, 4 per analyst."
+    assert words in " ".join(shell.run("budget").stdout.split())
+    assert words in " ".join(shell.run("explain", "person-0", "--epsilon", "1").stderr.split())
 
 
 def test_a_limit_below_what_is_spent_is_refused(shell: Shell) -> None:

@@ -323,3 +323,53 @@ def test_a_slice_of_the_full_disk_page() -> None:
     assert sum(side.failed for side in sides) > 20
     _, sides = both(60, twin=True)
     assert sum(side.drawn_again for side in sides) > 0
+
+
+def test_links_to_a_ledger_share_its_claims_and_reserve(tmp_path: Path) -> None:
+    first = SqliteLedger(tmp_path / "budget.db", PLENTY, patience=0.2)
+    (tmp_path / "current.db").symlink_to(tmp_path / "budget.db")
+    second = SqliteLedger(tmp_path / "current.db", patience=0.2)
+    one = Request("ann", "a", 0, Fraction(1), "", "", "")
+    claim = first.alone([one])
+    with pytest.raises(LedgerLocked, match="being answered already"):
+        second.alone([one])
+    claim.give_back()
+    second.charge(one)
+    assert not list(tmp_path.glob("current.db-[cr]*"))
+
+
+def test_a_child_of_a_fork_leaves_draws_and_claims_to_its_parent(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(storing, "PATIENCE", 0.0)
+    world = random_world(3)
+    open_ledger(url, PLENTY)
+    vault = vault_of(world, url)
+    ledger = type(vault.ledger)
+    with monkeypatch.context() as patched:
+        patched.setattr(ledger, "finish_all", _full)
+        with pytest.raises(LedgerFull, match="no space"):
+            vault.release(0, "1", request_id="a")
+        child = multiprocessing.get_context("fork").Process(target=lambda: vault._storing.wait())
+        child.start()
+        child.join(timeout=20)
+        assert child.exitcode == 0, "a child waits for nothing"
+    for _ in range(100):
+        if vault.ledger.released("owner", "a"):
+            break
+        time.sleep(0.05)
+    assert vault.ledger.released("owner", "a")
+
+
+def test_one_analysts_batch_holds_up_another_by_one_answer_only(tmp_path: Path) -> None:
+    world = random_world(3)
+    ledger = SqliteLedger(tmp_path / "budget.db", PLENTY)
+    vault = Vault(world.graph, world.context, ledger=ledger, method=METHOD, answer_seconds=0.2)
+    batch = threading.Thread(
+        target=vault.release_all, args=([(node % 8, "1", None) for node in range(15)],), kwargs={"analyst": "ann"}
+    )
+    batch.start()
+    time.sleep(0.3)
+    before = time.monotonic()
+    vault.release(0, "1", analyst="bob")
+    assert time.monotonic() - before < 1.2
+    assert batch.is_alive(), "three seconds of answers"
+    batch.join()

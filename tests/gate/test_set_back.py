@@ -1,7 +1,11 @@
 """A ledger that was set back is refused by everyone who has seen more of it, or whose head file has."""
 
+import multiprocessing
+import os
 import shutil
 import sqlite3
+import threading
+import time
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -184,3 +188,53 @@ def test_a_head_is_whole_private_and_never_older(tmp_path: Path) -> None:
     assert [one.name for one in tmp_path.iterdir()] == ["head.json"]
     with pytest.raises(SettingsError, match=r"head file .* cannot be written"):
         HeadFile(tmp_path / "nowhere" / "head.json").advance(newer, everything)
+
+
+def test_a_head_file_that_cannot_be_written_refuses_before_anything_is_charged(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = HeadFile(tmp_path / "head.json")
+    ledger = open_ledger(url, LIMIT, head_file=file)
+    spend(ledger, "a")
+    opened = os.open
+
+    def refused(path: object, how: int, *more: int) -> int:
+        if str(path).endswith("head.json") and how & os.O_RDWR:
+            raise PermissionError(1, "Operation not permitted")
+        return opened(path, how, *more)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "open", refused)
+        with pytest.raises(
+            LedgerError, match=r"head file head\.json cannot be written: Operation not permitted\."
+        ) as error:
+            spend(ledger, "b")
+        assert str(tmp_path) not in str(error.value), "the words may reach an analyst"
+    assert ledger.balance().spent == 1
+    spend(ledger, "b")
+
+
+def test_a_fork_does_not_keep_the_locks_of_files(url: str, tmp_path: Path) -> None:
+    file = HeadFile(tmp_path / "head.json")
+    ledger = open_ledger(url, LIMIT, head_file=file)
+    over = threading.Event()
+
+    def busy() -> None:
+        while not over.is_set():
+            file.read()
+
+    reader = threading.Thread(target=busy)
+    reader.start()
+    children = [multiprocessing.get_context("fork").Process(target=time.sleep, args=(3,)) for _ in range(40)]
+    try:
+        for child in children:
+            child.start()
+        before = time.monotonic()
+        spend(ledger, *(f"{number}" for number in range(5)))
+        assert time.monotonic() - before < 2.5, "a child holds the lock of a head file"
+    finally:
+        over.set()
+        reader.join()
+        for child in children:
+            child.kill()
+            child.join()

@@ -11,7 +11,7 @@ import typer
 from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
 
 from privcfs.cli.commands import VAULT, AnalystOption, JsonOption, VaultOption
-from privcfs.cli.output import console, emit, say
+from privcfs.cli.output import console, emit, say, warn
 from privcfs.cli.settings import load_settings
 from privcfs.cli.spending import YesOption, agree
 from privcfs.errors import BudgetExhausted, InputError, PrivcfsError
@@ -43,6 +43,7 @@ def batch(
     """Pay for one release per target of a file. Run again, it goes on where it stopped and pays nothing twice."""
     path, price = str(vault.resolve()), parse_epsilon(epsilon)
     opened = open_vault(path)
+    warn(load_settings(vault).other_limit(opened.ledger))
     labels = _labels(targets, opened.context)
     name = job or hashlib.sha256(f"{opened.digest} {show(price)}".encode()).hexdigest()[:12]
     if not all(len(one) <= LONGEST and one.isprintable() for one in (request_id(name, label) for label in labels)):

@@ -11,7 +11,7 @@ from rich.progress import Progress
 
 import privcfs
 from privcfs.cli.demo import run_demo
-from privcfs.cli.output import balance_fields, console, emit, odds, say
+from privcfs.cli.output import balance_fields, console, emit, odds, say, warn
 from privcfs.cli.settings import load_settings, template
 from privcfs.cli.spending import YesOption, agree_to_one
 from privcfs.embedded import NAMES
@@ -122,6 +122,7 @@ def explain(
         raise InputError("request-id names one release; ask for one target at a time, or leave it out.")
     settings = load_settings(vault)
     opened = settings.vault()
+    warn(settings.other_limit(opened.ledger))
     context = opened.context
     nodes = [context.node(target) for target in targets]
     spent = opened.balance().spent
@@ -176,6 +177,7 @@ def confirm(
     release = _read_release(certificate)[1]
     settings = load_settings(vault)
     opened = settings.vault()
+    warn(settings.other_limit(opened.ledger))
     agree_to_one(opened.cost(epsilon), opened.ledger, analyst, request_id, yes)
     verdict = opened.confirm(release.target, release.intervention, epsilon, analyst=analyst, request_id=request_id)
     if as_json:
@@ -199,6 +201,7 @@ def select(
     """Pay for a private choice of whom to explain: one node of the list, close calls being likelier."""
     settings = load_settings(vault)
     opened = settings.vault()
+    warn(settings.other_limit(opened.ledger))
     agree_to_one(opened.cost(epsilon), opened.ledger, analyst, request_id, yes)
     chosen = opened.select(targets, epsilon, analyst=analyst, request_id=request_id)
     if as_json:
@@ -234,8 +237,9 @@ def budget(
         total = before.total if set_limit is None else set_limit
         each = before.per_analyst if set_analyst_limit is None else set_analyst_limit
         ledger.change_limit(Limit.of(total, each, before.contract))
+        settings.write_limit(ledger.limit)
         if not as_json:
-            say("Limits changed.")
+            say(f"Limits changed, in the ledger and in {vault}.")
     else:
         ledger = settings.ledger()
     if check_head is not None:
@@ -265,8 +269,8 @@ def budget(
     if isinstance(contract, Pure) and not ledger.narrower():
         spent = ledger.balance().spent
         say(f"All of it together can move anyone's odds about the graph by a factor of at most {odds(spent)}.")
-    if settings.first_limit() != ledger.limit:
-        say(f"(The limit in {vault} was for a new ledger; the one above holds. Change it with --set-limit.)")
+    if note := settings.other_limit(ledger):
+        say(note)
     say("Ledger: chain valid.")
 
 

@@ -25,6 +25,12 @@ def say(text: str = "") -> None:
     console.print("\n".join(printable(line) for line in text.split("\n")), markup=False)
 
 
+def warn(text: str) -> None:
+    """A line for people on standard error, if there is something to say."""
+    if text:
+        sys.stderr.write(f"Note: {printable(text)}\n")
+
+
 def emit(value: Any) -> None:
     """A JSON object for programs, on one line."""
     sys.stdout.write(_json(value) + "\n")

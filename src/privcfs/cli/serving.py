@@ -9,7 +9,7 @@ import typer
 from privcfs.cli.answering import VARIABLE as SECONDS
 from privcfs.cli.answering import answering_time, from_text, in_words, to_text
 from privcfs.cli.commands import VAULT, JsonOption, VaultOption
-from privcfs.cli.output import emit, say
+from privcfs.cli.output import emit, say, warn
 from privcfs.cli.settings import load_settings
 from privcfs.errors import MissingDependency, SettingsError
 from privcfs.public.epsilon import show
@@ -40,7 +40,9 @@ def serve(
     except ImportError:
         raise MissingDependency("the service needs more packages: pip install 'privcfs[service]'.") from None
     settings = load_settings(vault)
-    seconds = answering_time(settings, settings.vault())  # faults of the owner's files are shown here, before serving
+    opened = settings.vault()  # faults of the owner's files are shown here, before serving
+    warn(settings.other_limit(opened.ledger))
+    seconds = answering_time(settings, opened)
     if not _keys(vault).all():
         say(f"No key exists yet. Make the owner's: privcfs keys make owner --role owner --vault {vault}")
     os.environ[VARIABLE], os.environ[SECONDS] = str(vault.resolve()), to_text(seconds)

@@ -1,7 +1,9 @@
 """vault.toml: which graph is protected, what is public, how much may be spent, and by which method."""
 
+import re
 import secrets
 import tomllib
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast, final
@@ -13,6 +15,7 @@ from privcfs.gate.accounting import Limit
 from privcfs.gate.contracts import Contract, contract_from
 from privcfs.gate.guidance import Rehearsal
 from privcfs.gate.ledger import POSTGRES, SQLITE, open_ledger
+from privcfs.gate.ledger.chain import describe
 from privcfs.gate.ledger.heads import HeadFile
 from privcfs.gate.ledger.ledger import Ledger
 from privcfs.gate.mechanisms import MECHANISMS
@@ -32,6 +35,7 @@ from privcfs.public.candidates.ladders import Ladders
 from privcfs.public.candidates.pairs import Listed
 from privcfs.public.candidates.small_sets import SmallSets
 from privcfs.public.context import PublicContext
+from privcfs.public.epsilon import show
 from privcfs.public.guidance.worlds import Worlds
 from privcfs.public.head import Head
 from privcfs.store import PAIRS, SUFFIX, open_store
@@ -122,6 +126,7 @@ class Settings:
 
     folder: Path
     tables: dict[str, dict[str, Any]]
+    file: Path
 
     def vault(self, answer_seconds: float | None = None) -> Vault:
         """Everything loaded: the graph, the context, the ledger. `answer_seconds` stands in for one in the file."""
@@ -206,6 +211,25 @@ class Settings:
             enlist(edges, graph, ledger, url if url.startswith(SQLITE) else "a ledger in PostgreSQL")
             tie(edges, ledger)
         return ledger
+
+    def other_limit(self, ledger: Ledger) -> str:
+        """A sentence where the vault file names other limits than the ledger's, which hold; otherwise nothing."""
+        if self.first_limit() == ledger.limit:
+            return ""
+        return (
+            f"The limits in {self.file.name} are for a new ledger; those of this one hold: {describe(ledger.limit)}. "
+            "Change them with: privcfs budget --set-limit or --set-analyst-limit."
+        )
+
+    def write_limit(self, limit: Limit) -> None:
+        """Brings the limits in the vault file up to date, where each stands in a line of its own."""
+        text = self.file.read_text(encoding="utf-8")
+        for key, value in (("limit", limit.total), ("limit_per_analyst", limit.per_analyst)):
+            line = re.compile(rf'^({key}\s*=\s*)"[^"]*"', re.MULTILINE)
+            if value is not None and len(line.findall(text)) == 1:
+                text = line.sub(rf'\g<1>"{show(value)}"', text)
+        with suppress(OSError):  # the ledger's limits hold whatever the file says
+            self.file.write_text(text, encoding="utf-8")
 
     def first_limit(self) -> Limit:
         """What a new ledger begins with."""
@@ -405,4 +429,4 @@ def load_settings(path: Path) -> Settings:
                 raise SettingsError(
                     f"vault file: unknown key {table}.{key}; there are {', '.join(sorted(KEYS[table]))}."
                 )
-    return Settings(path.resolve().parent, {table: tables.get(table, {}) for table in KEYS})
+    return Settings(path.resolve().parent, {table: tables.get(table, {}) for table in KEYS}, path.resolve())

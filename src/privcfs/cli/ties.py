@@ -3,7 +3,8 @@
 A small file beside the edges names their ledger (a tie), and a list in the owner's own data folder names the ledger of
 every graph that was opened on this machine, by a keyed fingerprint of its edges. The first is found through symbolic
 links and goes along when a folder is moved; the second recognises copies, hard links, renamed files, and the same edges
-in another format. Neither recognises a copy on another machine, of another user, or with one edge changed.
+in another format. Neither recognises a copy on another machine, of another user, with one edge changed, or with its
+nodes numbered otherwise.
 """
 
 import json
@@ -11,7 +12,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -37,13 +38,13 @@ def tied(edges: Path) -> bool:
 def tie(edges: Path, ledger: Ledger) -> None:
     """Ties edges to a ledger on first use and refuses another one; where the folder cannot be written, nothing is."""
     mine = _named(ledger)
-    try:
-        _put(_files(edges)[0], json.dumps(mine) + "\n")
-    except OSError:
-        return
     for file in _files(edges):
         if file.is_file() and _read(file, edges) != mine:
             raise another(edges, f"{file.name} says so")
+    with suppress(OSError):
+        _put(_files(edges)[0], json.dumps(mine) + "\n")
+    if tied(edges) and _read(_files(edges)[0], edges) != mine:  # another process was faster
+        raise another(edges, "a file beside it says so")
 
 
 def follow(source: Path, store: Path) -> None:
@@ -65,8 +66,9 @@ def refuse_second_budget(edges: Path, graph: PrivateGraph | None) -> None:
     if graph is not None and not graph.is_empty():
         with _listed(_list_file()) as listed:
             known = listed["graphs"].get(graph.fingerprint(bytes.fromhex(listed["key"])))
-        if known is not None:
-            raise another(edges, _opened_with(known))
+            reason = None if known is None else _opened_with(known)
+        if reason is not None:
+            raise another(edges, reason)
 
 
 def enlist(edges: Path, graph: PrivateGraph, ledger: Ledger, url: str) -> None:
@@ -76,8 +78,9 @@ def enlist(edges: Path, graph: PrivateGraph, ledger: Ledger, url: str) -> None:
     with _listed(_list_file()) as listed:
         mark = graph.fingerprint(bytes.fromhex(listed["key"]))
         known = listed["graphs"].setdefault(mark, {**_named(ledger), "ledger": url})
-    if known["opened"] != _named(ledger)["opened"]:
-        raise another(edges, _opened_with(known))
+        reason = None if known["opened"] == _named(ledger)["opened"] else _opened_with(known)
+    if reason is not None:
+        raise another(edges, reason)
 
 
 def another(edges: Path, reason: str) -> SettingsError:
@@ -133,29 +136,35 @@ def _put(file: Path, text: str) -> None:
 
 def _list_file() -> Path:
     """In the owner's data folder, or where the environment says."""
-    default = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share") / "privcfs" / "graphs.json"
-    return Path(os.environ.get(VARIABLE) or default)
+    if VARIABLE in os.environ:
+        return Path(os.environ[VARIABLE])
+    try:
+        return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share") / "privcfs" / "graphs.json"
+    except RuntimeError:
+        raise SettingsError(
+            f"this user has no home folder for the list of graphs; name a file in {VARIABLE}."
+        ) from None
 
 
 @contextmanager
 def _listed(file: Path) -> Iterator[dict[str, Any]]:
-    """The list, for one process at a time; what is changed in it is written back."""
+    """The list, for one process at a time; what is changed in it is written beside it and then put in its place."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _put(file, json.dumps({"key": secrets.token_hex(32), "graphs": {}}) + "\n")
-        with file.open("r+", encoding="utf-8") as content:
+        with file.with_name(file.name + ".lock").open("a") as turn:
             if fcntl is not None:
-                fcntl.flock(content, fcntl.LOCK_EX)
-            before = content.read()
+                fcntl.flock(turn, fcntl.LOCK_EX)
+            _put(file, json.dumps({"key": secrets.token_hex(32), "graphs": {}}) + "\n")
+            before = file.read_text(encoding="utf-8")
             listed: dict[str, Any] = json.loads(before)
             yield listed
             after = json.dumps(listed, indent=1) + "\n"
             if after != before:
-                content.seek(0)
-                content.write(after)
-                content.truncate()
-                content.flush()
-                os.fsync(content.fileno())
+                fresh = file.with_name(f"{file.name}.new")
+                fresh.unlink(missing_ok=True)
+                _put(fresh, after)
+                fresh.replace(file)
+                sync_folder(file.parent)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise SettingsError(
             f"the list of graphs {file} cannot be used ({error}); mend it, or name another with {VARIABLE}."

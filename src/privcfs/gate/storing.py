@@ -2,7 +2,7 @@
 
 Zone: gate
 Claim: while a process lives, a request that it has drawn for is not drawn for again, by it or by another process,
-    whatever happens to the ledger.
+    whatever happens to the ledger; unless its user interrupts the very thread that draws, which is like its death.
 Why: a draw is kept in memory from the moment it is made until the ledger holds an answer; whoever asks for the same
     request meanwhile has that very draw stored, or gets an error. The claim on the request is given back only then.
     When and how often storing is tried depends on the ledger alone, and every answer has a public length.
@@ -10,6 +10,7 @@ Check: tests/gate/test_one_draw.py::test_no_id_is_drawn_twice_while_the_disk_fil
 """
 
 import atexit
+import os
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,13 +18,24 @@ from threading import Lock, Thread
 from time import monotonic, sleep
 from typing import final
 
-from privcfs.errors import LedgerError
+from privcfs.errors import LedgerError, PrivcfsError
 from privcfs.gate.ledger.ledger import Claim, Ledger, Request
 
 Name = tuple[str, str]
 PATIENCE = 5.0  # seconds for which whoever asked waits for an answer to be stored
 PAUSE = 0.25  # between two attempts
 LAST_PATIENCE = 30.0  # of a process that ends
+
+
+STORING: "weakref.WeakSet[Storing]" = weakref.WeakSet()
+
+
+def _leave_draws_to_the_parent() -> None:
+    for storing in list(STORING):
+        storing.forget()
+
+
+os.register_at_fork(after_in_child=_leave_draws_to_the_parent)
 
 
 @final
@@ -78,12 +90,18 @@ class Storing:
         self._unstored: list[tuple[Answers, Claim]] = []
         self._thread: Thread | None = None
         atexit.register(_wait_at_last, weakref.ref(self))
+        STORING.add(self)
+
+    def forget(self) -> None:
+        """In a child of a fork: the parent keeps its draws and stores them, and its threads are not here."""
+        self._turn, self._unstored, self._thread = Lock(), [], None
 
     @contextmanager
     def alone(self, requests: Sequence[Request]) -> Iterator[Answers]:
         """Keeps everyone else from answering these requests until this block ends and everything drawn is stored."""
         self._store_earlier(requests)
-        claim, answers = self._ledger.alone(requests), Answers(self._ledger, requests)
+        answers = Answers(self._ledger, requests)
+        claim = self._ledger.alone(requests)
         try:
             yield answers
         finally:
@@ -104,8 +122,9 @@ class Storing:
         with self._turn:
             self._unstored.append((answers, claim))
             if self._thread is None:
-                self._thread = Thread(target=self._keep_trying, name="storing", daemon=True)
-                self._thread.start()
+                thread = Thread(target=self._keep_trying, name="storing", daemon=True)
+                thread.start()
+                self._thread = thread
 
     def _keep_trying(self) -> None:
         """Until everything is stored."""
@@ -118,10 +137,11 @@ class Storing:
             for one in waiting:
                 try:
                     self._finish(*one)
-                except LedgerError:
+                except PrivcfsError as error:
+                    if not isinstance(error, LedgerError):  # it refuses what it was paid for, and always will
+                        self._give_up(*one)
+                except Exception:  # the system is in trouble; the draw is kept
                     continue
-                except Exception:  # A ledger that refuses to store what it was paid for is broken: nothing will help.
-                    self._give_up(*one)
             sleep(PAUSE)
 
     def _finish(self, answers: Answers, claim: Claim) -> None:

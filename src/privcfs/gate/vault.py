@@ -51,6 +51,7 @@ from privcfs.gate.mechanisms.rank_profile import SubsetSelection
 from privcfs.gate.method import GUIDED, Method, checked_seconds, going_beyond
 from privcfs.gate.randomness import SystemRandomness
 from privcfs.gate.storing import Storing
+from privcfs.gate.turns import Turns
 from privcfs.private.deadline import Deadline
 from privcfs.private.graph import PrivateGraph
 from privcfs.private.outcomes import evaluate
@@ -73,10 +74,10 @@ SHORT = 2000  # candidates of a list whose mechanism is kept
 MOST_FAILURES = 1000  # kept for the owner
 EVALUATION_SHARE = 0.8  # of a public answering time
 SILENCE = RLock()  # the filter of warnings belongs to the whole process; a fork waits, or its child would wait forever
-ANSWERING = RLock()  # with a public answering time one answer follows another: waiting for it takes public time too
+ANSWERING = Turns()  # with a public answering time one answer follows another: waiting for it takes public time too
 os.register_at_fork(before=SILENCE.acquire, after_in_parent=SILENCE.release, after_in_child=SILENCE.release)
 # Registered last, taken first, as in a release.
-os.register_at_fork(before=ANSWERING.acquire, after_in_parent=ANSWERING.release, after_in_child=ANSWERING.release)
+os.register_at_fork(before=ANSWERING.acquire, after_in_parent=ANSWERING.release, after_in_child=ANSWERING.start_anew)
 
 
 @final
@@ -395,15 +396,14 @@ class Vault:
         """Nobody else answers these requests meanwhile, and what is drawn is kept until it is stored."""
         requests = [one.request for one in ready]
         with self._storing.alone(requests) as answers:
-            with nullcontext() if self._answer_seconds is None else ANSWERING:
-                started = monotonic()
-                answers.found(self._ledger.charge_all(requests))
-                for one in ready:
-                    if answers.lacks(one.request):
+            answers.found(self._ledger.charge_all(requests))
+            for one in ready:
+                if answers.lacks(one.request):
+                    with nullcontext() if self._answer_seconds is None else ANSWERING:
+                        started = monotonic()
                         answers.add(one.request, one.draw(started))
                         if self._answer_seconds is not None:
                             sleep(max(started + self._answer_seconds - monotonic(), 0))
-                        started = monotonic()
             return answers.stored()
 
     def _evaluated(

@@ -132,12 +132,12 @@ class PrivateGraph(Sealed):
     def fingerprint(self, key: bytes) -> str:
         """The same text for the same edges, in memory or in a store; says nothing to whoever has not the key.
 
-        For the owner's own list of graphs, before a vault serves; it never leaves the owner's files.
+        Nodes without edges after the last one that has some make no difference. It is for the owner's own list of
+        graphs, before a vault serves, and never leaves the owner's files.
         """
         if self._checksums is None:
             self._checksums = checksums_of(PAIRS, {"starts": self._starts, "others": self._indices})
-        content = "\n".join(f"{name} {self._checksums[name]}" for name in sorted(self._checksums))
-        return hmac.digest(key, content.encode(), "sha256").hex()
+        return hmac.digest(key, self._checksums["others"].encode(), "sha256").hex()
 
     def is_empty(self) -> bool:
         """Whether there is no edge: such a graph is like any other without edges. For the owner's list too."""

@@ -168,7 +168,7 @@ def _housekeeping(service: Service) -> Callable[[FastAPI], AbstractAsyncContextM
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        works: dict[str, Callable[[], object]] = {LEDGER: service.ledger.keep_head, LOG: keep_log}
+        works: dict[str, Callable[[], object]] = {LEDGER: service.ledger.ready, LOG: keep_log}
         housekeepers = [Housekeeper(name, work, service.health, service.metrics) for name, work in works.items()]
         for one in housekeepers:
             await to_thread.run_sync(one.look)

@@ -1,8 +1,8 @@
 """What stands around every endpoint: size, key, pace, places, headers, counts, the log of requests.
 
 The order is the point. Size and key are read from the head of a request; only then is the body read, within a total
-time; and only a complete request takes one of the places. So whoever has no key costs a few microseconds, and whoever
-sends slowly holds up nobody.
+time; and only a complete request takes one of the places. So whoever has no key costs about a millisecond at most, and
+whoever sends slowly holds up nobody.
 """
 
 import json

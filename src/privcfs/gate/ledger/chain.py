@@ -112,9 +112,11 @@ class _Held(NamedTuple):
 
     claims: Claims
     keys: Keys
+    process: int
 
     def give_back(self) -> None:
-        self.claims.give_back(self.keys)
+        if self.process == os.getpid():  # a child of a fork has no claims of its parent's
+            self.claims.give_back(self.keys)
 
 
 class ChainedLedger(Ledger):
@@ -177,17 +179,20 @@ class ChainedLedger(Ledger):
             yield connection
         self._see(newest)
 
-    def _known(self) -> list[Head]:
-        """What must be found in the chain: what this process has seen, and what the head file keeps."""
+    def _known(self, *, to_write: bool = False) -> list[Head]:
+        """What must be found in the chain: what this process has seen, and what the head file keeps.
+
+        Before something is written, a head file that could not follow refuses it.
+        """
         seen = self._seen
         if self._head_file is None:
             return [] if seen is None else [seen]
         try:
-            kept = self._head_file.read()
+            kept = self._head_file.read(to_write=to_write)
         except SettingsError as error:
             raise LedgerError(str(error)) from None
         if kept is None and self._head_is_kept:
-            raise LedgerError(f"head file {self._head_file.path} is gone; restore it, or export the head again.")
+            raise LedgerError(f"head file {self._head_file.path.name} is gone; restore it, or export the head again.")
         self._head_is_kept = kept is not None
         return [one for one in (seen, kept) if one is not None]
 
@@ -215,7 +220,7 @@ class ChainedLedger(Ledger):
         keys = keys_of((request.analyst, request.request_id) for request in requests)
         claims = self._claims()
         claims.take(keys, self._patience)
-        return _Held(claims, keys)
+        return _Held(claims, keys, os.getpid())
 
     @abstractmethod
     def _claims(self) -> Claims:
@@ -263,7 +268,7 @@ class ChainedLedger(Ledger):
         try:
             while self._waiting and len(mine) < MOST_STEPS:
                 mine += [step for step in (self._waiting.popleft(),) if step.process == os.getpid()]
-            known = self._known()
+            known = self._known(to_write=True)
             with self._writing(UNKNOWN) as connection:
                 _refuse_set_back(connection, known)
                 for step in mine:
@@ -274,6 +279,8 @@ class ChainedLedger(Ledger):
             failed = None
         except LedgerError as error:
             failed = error
+        except SettingsError as error:  # a disk that failed just now: what was charged stays charged
+            failed = LedgerError(f"{error} Ask again with the same request id: it pays once.")
         finally:
             for step in mine:
                 step.error, step.done = failed or step.error, True
@@ -299,7 +306,7 @@ class ChainedLedger(Ledger):
     def change_limit(self, limit: Limit) -> None:
         if limit.contract != self.limit.contract:
             raise SettingsError("a ledger keeps its contract: what was counted in one unit cannot go on in another.")
-        known = self._known()
+        known = self._known(to_write=True)
         with self._writing() as connection:
             _refuse_set_back(connection, known)
             now = _state(connection)
@@ -349,9 +356,11 @@ class ChainedLedger(Ledger):
         place = file or self._head_file
         with self._looking() as connection:
             newest = _newest(connection)
-            if place is not None and not place.advance(newest, lambda head: _holds(connection, head), sync=sync):
+            if place is not None and not place.advance(newest, lambda head: _holds(connection, head)):
                 raise _rolled_back(newest.position)
             self._head_is_kept = self._head_is_kept or (place is not None and place is self._head_file)
+        if place is not None and sync:
+            place.sync()
         return newest
 
     def verify(self, known: Head | None = None) -> None:
@@ -381,7 +390,7 @@ class ChainedLedger(Ledger):
             raise SettingsError("graph_id differs from the ledger's; one private graph has one budget: use its ledger.")
         if limit is not None and limit != self.limit:
             raise SettingsError(
-                f"limit differs from the ledger's ({_show(self.limit)}); give that limit, or change the ledger's on "
+                f"limit differs from the ledger's ({describe(self.limit)}); give that limit, or change the ledger's on "
                 "purpose: privcfs budget --set-limit or --set-analyst-limit."
             )
 
@@ -543,7 +552,8 @@ def _limit_fields(limit: Limit) -> dict[str, Any]:
     return {"total": show(limit.total), "per_analyst": each, "contract": limit.contract.to_dict()}
 
 
-def _show(limit: Limit) -> str:
+def describe(limit: Limit) -> str:
+    """Limits in words."""
     each = "" if limit.per_analyst is None else f", {show(limit.per_analyst)} per analyst"
     return f"{limit.contract.unit} {show(limit.total)} in all{each}"
 

@@ -19,7 +19,7 @@ from threading import Condition, Lock
 from time import monotonic, sleep
 from typing import final
 
-from privcfs.errors import LedgerLocked
+from privcfs.errors import LedgerError, LedgerLocked
 
 try:
     import fcntl
@@ -88,7 +88,10 @@ class FileClaims(Claims):
     def __init__(self, path: Path) -> None:
         """One object a file in each process (`file_claims`): closing any handle of it would drop all its locks."""
         super().__init__()
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise LedgerError(f"{path.name} cannot be made beside the ledger: {error.strerror}.") from None
 
     def _lock(self, keys: Keys) -> bool:
         if fcntl is None:
@@ -101,6 +104,9 @@ class FileClaims(Claims):
         except BlockingIOError:
             self._unlock(frozenset(taken))
             return False
+        except OSError as error:
+            self._unlock(frozenset(taken))
+            raise LedgerError(f"the ledger's claims cannot be locked ({error.strerror}); use a local disk.") from None
         return True
 
     def _unlock(self, keys: Keys) -> None:
@@ -114,8 +120,8 @@ os.register_at_fork(before=MAKING.acquire, after_in_parent=MAKING.release, after
 
 
 def file_claims(ledger: Path) -> FileClaims:
-    """The one object of this process for a ledger's file; a child of a fork gets one of its own."""
-    place = os.getpid(), str(ledger.resolve())
+    """The one object of this process for a ledger's real file; a child of a fork gets one of its own."""
+    place = os.getpid(), str(ledger)
     with MAKING:
         if place not in FILES:
             FILES[place] = FileClaims(ledger.with_name(ledger.name + "-claims"))

@@ -3,8 +3,8 @@
 Zone: gate
 Claim: the file only ever moves forward along one chain, and a reader always finds one whole head in it.
 Why: a head replaces another only if the ledger holds the other; readers and writers lock the file; a head is written in
-    place at a fixed length within one sector, so that a crash leaves the old one or the new one, a symbolic link stays
-    a link, and a full disk is no obstacle. The ledger is durable before its head is written, so the file may lag
+    place at a fixed length within one sector (unless the graph's id is very long), so that a crash leaves the old one or
+    the new one, a symbolic link stays a link, and a full disk is no obstacle. The ledger is durable before its head is written, so the file may lag
     behind the ledger after a loss of power, and is never ahead of it.
 Check: tests/gate/test_set_back.py::test_the_head_file_never_moves_to_another_chain
 """
@@ -38,21 +38,33 @@ class HeadFile:
         """`path` is where the head is, or will be."""
         self.path = Path(path)
 
-    def read(self) -> Head | None:
-        """The head, or None where there is no such file."""
+    def read(self, *, to_write: bool = False) -> Head | None:
+        """The head, or None where there is no such file; with `to_write`, the file must be one that can be written."""
         try:
-            with self._opened(os.O_RDONLY) as file:
+            with self._opened(os.O_RDWR if to_write else os.O_RDONLY) as file:
                 return _head(file)
         except FileNotFoundError:
             return None
         except (OSError, ValueError, InputError) as error:
-            raise SettingsError(f"head file {self.path} cannot be read: {error}") from None
+            what = "written" if to_write and isinstance(error, OSError) else "read"
+            raise SettingsError(f"head file {self.path.name} cannot be {what}: {_reason(error)}") from None
 
-    def advance(self, newest: Head, holds: Callable[[Head], bool], *, sync: bool = True) -> bool:
+    def sync(self) -> None:
+        """Makes what was written durable."""
+        try:
+            file = os.open(self.path, os.O_RDONLY)
+            try:
+                os.fsync(file)
+            finally:
+                os.close(file)
+        except OSError as error:
+            raise SettingsError(f"head file {self.path.name} cannot be written: {_reason(error)}") from None
+
+    def advance(self, newest: Head, holds: Callable[[Head], bool]) -> bool:
         """Replaces the kept head by the newest, unless it is as new; False where the ledger does not hold the kept one.
 
         `holds` says whether the ledger that `newest` comes from contains a head. A kept head that is ahead of `newest`
-        is left alone: another process may have written since. With `sync` the file is on disk when this returns.
+        is left alone: another process may have written since.
         """
         try:
             if not self.path.exists() and self._create(newest):
@@ -65,11 +77,9 @@ class HeadFile:
                     return False
                 if kept.position < newest.position:
                     os.pwrite(file, _text(newest), 0)
-                if sync:
-                    os.fsync(file)
                 return True
         except (OSError, ValueError, InputError) as error:
-            raise SettingsError(f"head file {self.path} cannot be written: {error}.") from None
+            raise SettingsError(f"head file {self.path.name} cannot be written: {_reason(error)}") from None
 
     def _create(self, head: Head) -> bool:
         """Puts a whole new file in place in one step; False where another process was faster."""
@@ -98,7 +108,14 @@ class HeadFile:
                 fcntl.flock(file, fcntl.LOCK_SH if how == os.O_RDONLY else fcntl.LOCK_EX)
             yield file
         finally:
+            if fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_UN)  # a child of a fork would keep the lock of a file that is only closed
             os.close(file)
+
+
+def _reason(error: Exception) -> str:
+    """Why, without the path: these words may reach people who should not know where the owner's files are."""
+    return f"{error.strerror or type(error).__name__}." if isinstance(error, OSError) else str(error)
 
 
 def refuse_others(path: Path) -> None:

@@ -174,6 +174,10 @@ class Ledger(ABC):
         file is durable when this returns.
         """
 
+    def ready(self) -> None:
+        """Refuses where the ledger itself would refuse a charge; brings the head file up to date on the way."""
+        self.keep_head()
+
     @abstractmethod
     def verify(self, known: Head | None = None) -> None:
         """Recomputes chain and sums; refuses a ledger that does not contain the known head."""

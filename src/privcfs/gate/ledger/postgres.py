@@ -39,6 +39,7 @@ $$ BEGIN RAISE EXCEPTION 'the ledger is append-only'; END $$;
 CREATE TRIGGER no_change BEFORE UPDATE OR DELETE OR TRUNCATE ON entries FOR EACH STATEMENT EXECUTE FUNCTION refuse();
 CREATE TABLE ledger_version (version INTEGER NOT NULL);
 """
+POOL = 24  # connections that are kept; as many more for a rush
 MAKING = 0x50434653  # the lock of whoever makes or migrates the tables
 BUSY = {"40001", "40P01", "55P03", "57014"}  # serialization, deadlock, lock and statement time-outs
 UNREACHED = "ledger cannot be reached; ask again with the same request id: it pays once."
@@ -138,6 +139,9 @@ class PostgresLedger(ChainedLedger):
                 address.difference_update_query(["options"]),
                 isolation_level="SERIALIZABLE",
                 pool_pre_ping=True,
+                pool_size=POOL,
+                max_overflow=POOL,
+                pool_timeout=patience,
                 connect_args={
                     "connect_timeout": max(int(patience), 2),
                     "tcp_user_timeout": 4 * milliseconds,
@@ -214,7 +218,7 @@ class PostgresLedger(ChainedLedger):
 
     def _explain(self, error: SQLAlchemyError, when_locked: str) -> NoReturn:
         state = getattr(getattr(error, "orig", None), "sqlstate", None)
-        if state in BUSY:
+        if state in BUSY or isinstance(error, sqlalchemy.exc.TimeoutError):
             raise LedgerLocked(f"ledger is in use by another program; {when_locked}.") from None
         if state in READ_ONLY:
             raise LedgerReadOnly("ledger cannot be written; check the rights of its user.") from None

@@ -7,6 +7,7 @@ Why: the reserve is a file of allocated blocks beside the ledger. `keep` allocat
 Check: tests/gate/test_one_draw.py::test_a_full_disk_refuses_charges_and_stores_what_is_paid
 """
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -29,7 +30,7 @@ class Reserve:
     """One file beside a ledger's own, shared by all processes."""
 
     def __init__(self, ledger: Path) -> None:
-        """`ledger` is the ledger's file."""
+        """`ledger` is the ledger's real file."""
         self._path = ledger.with_name(ledger.name + "-reserve")
 
     def keep(self, room: int) -> None:
@@ -38,7 +39,7 @@ class Reserve:
         with self._alone() as file:
             if os.fstat(file).st_size < size:
                 try:
-                    os.posix_fallocate(file, 0, size)
+                    _allocate(file, size)
                 except OSError:
                     raise LedgerFull(
                         f"the disk of ledger {self._path.name.removesuffix('-reserve')} has no room for the answer; "
@@ -55,7 +56,7 @@ class Reserve:
                 yield
             finally:
                 with suppress(OSError):  # the next charge tries again, and is refused where that fails
-                    os.posix_fallocate(file, 0, max(size, 1))
+                    _allocate(file, max(size, 1))
 
     @contextmanager
     def _alone(self) -> Iterator[int]:
@@ -68,4 +69,18 @@ class Reserve:
                 fcntl.flock(file, fcntl.LOCK_EX)
             yield file
         finally:
+            if fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_UN)  # a child of a fork would keep the lock of a file that is only closed
             os.close(file)
+
+
+def _allocate(file: int, size: int) -> None:
+    """Takes the blocks; a system or disk that cannot allocate gets zeros written instead."""
+    try:
+        os.posix_fallocate(file, 0, size)
+    except AttributeError:  # not on every system
+        os.pwrite(file, bytes(size), 0)
+    except OSError as error:
+        if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
+            raise
+        os.pwrite(file, bytes(size), 0)

@@ -87,7 +87,7 @@ class SqliteLedger(ChainedLedger):
             )
         if limit is None and not there:
             raise LedgerMissing(f"ledger {self._path} does not exist; restore it, or give a limit to make a new one.")
-        self._reserve = Reserve(self._path)
+        self._reserve = Reserve(self._path.resolve())
         if there:
             refuse_others(self._path)
         self._open(limit, graph_id, known, head_file)
@@ -105,8 +105,13 @@ class SqliteLedger(ChainedLedger):
             with self._reserve.used():
                 return super().finish_all(answers)
 
+    def ready(self) -> None:
+        """Looks at the reserve too."""
+        self._reserve.keep(0)
+        super().ready()
+
     def _claims(self) -> Claims:
-        return file_claims(self._path)
+        return file_claims(self._path.resolve())
 
     def close(self) -> None:
         """Lets go of the file; the next call opens it again."""

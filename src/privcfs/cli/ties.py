@@ -151,7 +151,8 @@ def _listed(file: Path) -> Iterator[dict[str, Any]]:
     """The list, for one process at a time; what is changed in it is written beside it and then put in its place."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with file.with_name(file.name + ".lock").open("a") as turn:
+        lock = os.open(file.with_name(file.name + ".lock"), os.O_WRONLY | os.O_CREAT, 0o600)
+        with os.fdopen(lock, "w") as turn:
             if fcntl is not None:
                 fcntl.flock(turn, fcntl.LOCK_EX)
             _put(file, json.dumps({"key": secrets.token_hex(32), "graphs": {}}) + "\n")

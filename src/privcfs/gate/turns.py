@@ -1,8 +1,8 @@
 """A lock whose waiters come first, first served.
 
 Zone: gate
-Claim: none about privacy; nobody who waits for a turn is overtaken, so one analyst's many questions hold up another's by
-    at most one turn for each that came before.
+Claim: none about privacy; nobody who waits for a turn is overtaken, so one analyst's many questions hold up another's
+    by at most one turn for each that came before.
 Why: waiters draw numbers, and the lowest goes next; Python's own locks may give a turn back to whoever had it last.
 Check: tests/gate/test_turns.py::test_whoever_came_first_goes_first
 """

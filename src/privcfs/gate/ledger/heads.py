@@ -3,9 +3,9 @@
 Zone: gate
 Claim: the file only ever moves forward along one chain, and a reader always finds one whole head in it.
 Why: a head replaces another only if the ledger holds the other; readers and writers lock the file; a head is written in
-    place at a fixed length within one sector (unless the graph's id is very long), so that a crash leaves the old one or
-    the new one, a symbolic link stays a link, and a full disk is no obstacle. The ledger is durable before its head is written, so the file may lag
-    behind the ledger after a loss of power, and is never ahead of it.
+    place at a fixed length, within one sector unless the graph's id is very long, so that a crash leaves the old one or
+    the new one, a symbolic link stays a link, and a full disk is no obstacle. The ledger is durable before its head is
+    written, so the file may lag behind the ledger after a loss of power, and is never ahead of it.
 Check: tests/gate/test_set_back.py::test_the_head_file_never_moves_to_another_chain
 """
 

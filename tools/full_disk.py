@@ -36,7 +36,8 @@ CLAIM = "1"
 LONG = 3000  # letters of some names
 SIZE = 16 << 20  # bytes of a file system
 TOGETHER = 500  # ids of one ledger; then a new one begins on a new file system
-MOST_COUNTED = 4  # failed attempts; more count as so many
+TELLING = (4, 5)  # pages: enough for a charge and a short answer, too few for a long one
+MOST_COUNTED = 10  # failed attempts; more count as so many
 MOST_TRIES = 20  # of one id; then the disk is emptied
 
 
@@ -120,7 +121,7 @@ def still(disk: SmallDisk, rng: random.Random) -> Iterator[None]:
     """A backup has just cut the write-ahead log, and a few pages are left on the disk for all attempts."""
     with suppress(sqlite3.Error), closing(sqlite3.connect(disk.folder / "budget.db")) as backup:
         backup.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    disk.fill(leaving=PAGE * rng.randrange(4, 16))
+    disk.fill(leaving=PAGE * rng.choice([*TELLING, rng.randrange(4, 16)]))
     try:
         yield
     finally:

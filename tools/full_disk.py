@@ -187,8 +187,8 @@ have failed. {ids:,} releases at epsilon {claim} are asked for on each side, one
 answered; the analyst chooses the length of the ids. The auditor of the laboratory sees which kind of answer came
 *together with the number of failed attempts* after it was paid, and gives a lower bound on epsilon ({confidence:.0%}
 confidence; the kinds alone differ by 0.5). The last row is the broken twin: it stores answers at their own length,
-keeps no reserve, and draws again what could not be stored, as version 0.1 did; an attempt that fails then tells that a
-long answer was drawn.
+keeps no reserve, and draws again what could not be stored, as version 0.1 did. It is convicted by the ids that have two
+different draws; most of its failed attempts have other causes, so that this auditor's bound alone would not do.
 
 | | ids | failed attempts | ids with two different draws | answers that were not drawn | epsilon is at least | claimed |
 |---|---|---|---|---|---|---|

@@ -212,7 +212,7 @@ def test_a_ledger_set_back_while_it_serves_is_refused(url: str) -> None:
 
 
 def test_a_ledger_that_does_not_look_back_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ChainedLedger, "_known", lambda _: [])
+    monkeypatch.setattr(ChainedLedger, "_known", lambda *_, **__: [])
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
         test_a_ledger_set_back_while_it_serves_is_refused(f"sqlite:///{tmp_path / 'budget.db'}")
 

@@ -174,8 +174,7 @@ class ChainedLedger(Ledger):
         """A reading transaction on a chain that holds everything that is known of it."""
         known = self._known()  # before the transaction sees anything, or it would miss what was written meanwhile
         with self._reading() as connection:
-            _refuse_set_back(connection, known)
-            newest = _newest(connection)
+            newest = _newest(connection, known)
             yield connection
         self._see(newest)
 
@@ -194,7 +193,14 @@ class ChainedLedger(Ledger):
         if kept is None and self._head_is_kept:
             raise LedgerError(f"head file {self._head_file.path.name} is gone; restore it, or export the head again.")
         self._head_is_kept = kept is not None
-        return [one for one in (seen, kept) if one is not None]
+        return list(dict.fromkeys(one for one in (seen, kept) if one is not None))
+
+    def _follow(self, newest: Head, held: Sequence[Head]) -> None:
+        """Brings the head file up to `newest`, whose chain holds `held`; looks the chain up only for another head."""
+        file = self._head_file
+        if file is None or (self._head_is_kept and file.advance(newest, held.__contains__)):
+            return
+        self.keep_head(sync=False)
 
     def _see(self, newest: Head) -> None:
         """Remembers a row. Threads may come here in any order, so an older row never replaces a newer one."""
@@ -270,12 +276,12 @@ class ChainedLedger(Ledger):
                 mine += [step for step in (self._waiting.popleft(),) if step.process == os.getpid()]
             known = self._known(to_write=True)
             with self._writing(UNKNOWN) as connection:
-                _refuse_set_back(connection, known)
+                _newest(connection, known)
                 for step in mine:
                     step.take(connection)
                 newest = _newest(connection)
             self._see(newest)
-            self.keep_head(sync=False)
+            self._follow(newest, known)
             failed = None
         except LedgerError as error:
             failed = error
@@ -308,7 +314,7 @@ class ChainedLedger(Ledger):
             raise SettingsError("a ledger keeps its contract: what was counted in one unit cannot go on in another.")
         known = self._known(to_write=True)
         with self._writing() as connection:
-            _refuse_set_back(connection, known)
+            _newest(connection, known)
             now = _state(connection)
             if limit.total * NANO < now.total:
                 raise SettingsError(
@@ -368,8 +374,7 @@ class ChainedLedger(Ledger):
         with self._reading() as connection:
             try:
                 _replay(connection)
-                _refuse_set_back(connection, heads)
-                newest = _newest(connection)
+                newest = _newest(connection, heads)
             except (TypeError, ValueError, KeyError):
                 raise LedgerCorrupt("a ledger row was altered; restore the newest copy.") from None
         self._see(newest)
@@ -402,30 +407,36 @@ def _rolled_back(position: int) -> LedgerRolledBack:
     )
 
 
-def _refuse_set_back(connection: Connection, known: Sequence[Head]) -> None:
-    """Every known head must be a row of this very chain: a position alone could be another chain's."""
-    for head in known:
-        if not _holds(connection, head):
-            if head.graph_id != _opening(connection)["graph_id"]:
+def _newest(connection: Connection, known: Sequence[Head] = ()) -> Head:
+    """The newest row, in a chain that must hold every known head: a position alone could be another chain's."""
+    found = "".join(f", (SELECT digest FROM entries WHERE position = :known{n})" for n in range(len(known)))
+    query = f"""SELECT position, digest, (SELECT body FROM entries WHERE position = 1){found} FROM entries
+        ORDER BY position DESC LIMIT 1"""
+    values = {f"known{number}": head.position for number, head in enumerate(known)}
+    ((position, digest, opening, *digests),) = connection.run(query, **values)
+    graph_id = str(json.loads(opening)["graph_id"])
+    for head, held in zip(known, digests, strict=True):
+        if not same_row(head, held):
+            if head.graph_id != graph_id:
                 raise LedgerRolledBack("ledger belongs to another graph than the known head; open the right ledger.")
             raise _rolled_back(head.position)
+    return Head(graph_id, position, digest)
+
+
+def same_row(head: Head, digest: str | None) -> bool:
+    """Whether the row at a head's position is the head's own."""
+    return digest == head.digest
 
 
 def _holds(connection: Connection, head: Head) -> bool:
-    query = "SELECT digest FROM entries WHERE position = :position"
-    row = connection.run(query, position=head.position).fetchone()
-    return row is not None and row[0] == head.digest
-
-
-def _newest(connection: Connection) -> Head:
-    query = """SELECT position, digest, (SELECT body FROM entries WHERE position = 1) FROM entries
-        ORDER BY position DESC LIMIT 1"""
-    ((position, digest, opening),) = connection.run(query)
-    return Head(str(json.loads(opening)["graph_id"]), position, digest)
+    row = connection.run("SELECT digest FROM entries WHERE position = :position", position=head.position).fetchone()
+    return same_row(head, None if row is None else row[0])
 
 
 def _looked_up(connection: Connection, requests: Sequence[Request]) -> list[str | None]:
     """As if all of them were charged, one after another."""
+    if len(requests) == 1:
+        return [_looked_up_one(connection, requests[0])]
     found: list[str | None] = []
     more: dict[str, Fraction] = {}
     now = {analyst: _state(connection, analyst) for analyst in {request.analyst for request in requests}}
@@ -441,6 +452,16 @@ def _looked_up(connection: Connection, requests: Sequence[Request]) -> list[str 
             more[request.analyst] = mine + request.price
         found.append(_unpadded(bodies.get(RELEASED)))
     return found
+
+
+def _looked_up_one(connection: Connection, request: Request) -> str | None:
+    """In one query."""
+    now = _state(connection, request.analyst, request.request_id)
+    if now.held is None:
+        _check(connection, request, now, (Fraction(0), Fraction(0)))
+        return None
+    _refuse_conflict(request, now.held)
+    return _unpadded(now.released)
 
 
 def _charge(connection: Connection, request: Request) -> str | None:

@@ -219,8 +219,16 @@ class ChainedLedger(Ledger):
             return _state(connection).limit
 
     def look_up(self, requests: Sequence[Request]) -> list[str | None]:
-        with self._looking() as connection:
-            return _looked_up(connection, requests)
+        known = self._known()
+        with self._glancing() as connection:
+            newest = _newest(connection, known)
+            found = _looked_up(connection, requests)
+        self._see(newest)
+        return found
+
+    def _glancing(self) -> AbstractContextManager[Connection]:
+        """For a look that decides nothing for good: the charge looks again. Rows may be added meanwhile."""
+        return self._reading()
 
     def alone(self, requests: Sequence[Request]) -> "_Held":
         keys = keys_of((request.analyst, request.request_id) for request in requests)

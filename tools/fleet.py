@@ -73,7 +73,7 @@ class Found:
 
     def faults(self) -> list[str]:
         """Everything that must never happen and did."""
-        kept = {row["request_id"]: row["body"] for row in self.rows if row["kind"] == "RELEASED"}
+        kept = {row["request_id"]: row["body"].rstrip() for row in self.rows if row["kind"] == "RELEASED"}
         paid = Counter(row["request_id"] for row in self.rows if row["kind"] == "HELD")
         written = {row["request_id"]: row["release"] for row in self.table}
         found = [f"{name} was paid {times} times" for name, times in paid.items() if times > 1]
@@ -96,7 +96,7 @@ def write_vault(folder: Path, ledger: str) -> None:
     files = ["--edges", str(folder / "edges.csv"), "--snapshot", str(folder / "snapshot.csv")]
     subprocess.run([*PRIVCFS, "import", str(folder), *files, "--json"], check=True, stdout=subprocess.DEVNULL)
     save_backbone(ring_model(), folder / "backbone.safetensors", {})
-    settings = SETTINGS.format(ledger=ledger, limit="1000000", candidates="one-hop", mechanism="exponential")
+    settings = SETTINGS.format(ledger=ledger, limit="1000000", candidates="one-hop", mechanism="exponential", more="")
     for name in ("edges.csv", "snapshot.csv", "features.npz"):
         settings = settings.replace(name, name.split(".")[0] + ".store")
     (folder / "vault.toml").write_text(settings)
@@ -184,6 +184,7 @@ def main(given: Iterable[str] | None = None) -> None:
     parser.add_argument("--write", default="docs/fleet.md", help="the page, or - to print it")
     options = parser.parse_args(None if given is None else list(given))
     os.environ |= {"OPENBLAS_NUM_THREADS": "1", **LOOPBACK}
+    os.environ["PRIVCFS_GRAPHS"] = str(Path(tempfile.mkdtemp()) / "graphs.json")  # these graphs are nobody's
     with Postgres() as server, tempfile.TemporaryDirectory() as name:
         write_vault(Path(name), server.url)
         found = kill_a_machine(Path(name), server.url, options.targets)

@@ -145,7 +145,9 @@ def test_an_owners_mistakes_are_named(shell: Shell, old: str, new: str, message:
 
 def test_a_limit_is_raised_on_purpose_and_in_one_place(shell: Shell) -> None:
     shell.ask("explain", "person-0", "--epsilon", "1")
-    assert "Limits changed" in shell.run("budget", "--set-limit", "20").stdout
+    said = shell.run("budget", "--set-limit", "20").stdout
+    assert "Limits changed, in the ledger and in vault.toml." in said
+    assert "for a new ledger" not in said
     assert shell.ask("budget")["left"] == "19"
     assert 'limit = "20"  ' in (shell.folder / "vault.toml").read_text(), "the file follows, comments and all"
     done = shell.run("explain", "person-0", "--epsilon", "1")

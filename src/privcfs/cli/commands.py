@@ -238,6 +238,7 @@ def budget(
         each = before.per_analyst if set_analyst_limit is None else set_analyst_limit
         ledger.change_limit(Limit.of(total, each, before.contract))
         settings.write_limit(ledger.limit)
+        settings = load_settings(vault)
         if not as_json:
             say(f"Limits changed, in the ledger and in {vault}.")
     else:

@@ -1,15 +1,20 @@
 """Asks for releases on a file system that fills up at random moments, and examines what was drawn.
 
-python -m tools.full_disk             5,000 ids on each of two neighbouring graphs; writes docs/full-disk.md
+python -m tools.full_disk             5,000 ids on each of two neighbouring graphs; writes docs/full-disk.md, 15 minutes
 python -m tools.full_disk --ids 200 --write -   a short look, printed
 
 Needs the right to mount a tmpfs (root on Linux).
 """
 
 import argparse
+import json
 import multiprocessing
+import os
 import random
 import sqlite3
+import subprocess
+import sys
+import tempfile
 import threading
 import time
 from collections import Counter
@@ -29,6 +34,7 @@ from privcfs.lab.audit.blackbox import CONFIDENCE, Bound, lower_bound
 from privcfs.lab.audit.hostile import HALF_AGAINST_HALF, HostileWorld
 from privcfs.public.context import PublicContext
 from privcfs.public.release import Release
+from tools import tuned_ids
 from tools.page import put
 from tools.small_disk import PAGE, SmallDisk, small_disk
 
@@ -63,8 +69,14 @@ class Forgetful(storing.Storing):  # type: ignore[misc]
         claim.give_back()
 
 
+def impatient() -> None:
+    """Makes this process fail at once where it would try for a while: whoever asks sees every failure."""
+    storing.PATIENCE, storing.PAUSE = 0.0, 0.002
+
+
 def forget() -> None:
     """Makes this process behave as version 0.1 did: no padding, no reserve, no memory of a draw."""
+    impatient()
     setattr(vault, "Storing", Forgetful)  # noqa: B010
     setattr(vault, "longest_addition", lambda *_: -(10**6))  # noqa: B010
     Reserve.keep = lambda *_: None  # type: ignore[method-assign]
@@ -161,8 +173,7 @@ def both(ids: int, twin: bool) -> tuple[Bound, list[Side]]:
 
 
 def _side(missing: tuple[int, ...], ids: int, seed: int, twin: bool) -> Side:
-    if twin:
-        forget()
+    (forget if twin else impatient)()
     side, add = Side(), storing.Answers.add
 
     def noted(self: storing.Answers, request: Request, text: str) -> None:
@@ -170,7 +181,6 @@ def _side(missing: tuple[int, ...], ids: int, seed: int, twin: bool) -> Side:
         add(self, request, text)
 
     storing.Answers.add = noted  # type: ignore[method-assign]
-    storing.PATIENCE, storing.PAUSE = 0.0, 0.002  # whoever asks sees every failure
     for start in range(0, ids, TOGETHER):
         with small_disk(SIZE) as disk:
             ask(side, disk, missing, range(start, min(start + TOGETHER, ids)), random.Random(1000 * seed + start))
@@ -188,11 +198,46 @@ answered; the analyst chooses the length of the ids. The auditor of the laborato
 *together with the number of failed attempts* after it was paid, and gives a lower bound on epsilon ({confidence:.0%}
 confidence; the kinds alone differ by 0.5). The last row is the broken twin: it stores answers at their own length,
 keeps no reserve, and draws again what could not be stored, as version 0.1 did. It is convicted by the ids that have two
-different draws; most of its failed attempts have other causes, so that this auditor's bound alone would not do.
+different draws. Most of its failed attempts have other causes, so that this auditor's bound alone would not convict it;
+the second table's does.
 
 | | ids | failed attempts | ids with two different draws | answers that were not drawn | epsilon is at least | claimed |
 |---|---|---|---|---|---|---|
 """
+
+TUNED = """
+## Ids that are tuned
+
+An attack on what is stored at its own length (`tools/tuned_ids.py`). The analyst knows how the ledger's file is laid
+out, and looks for a length of the request id at which a short answer takes fewer pages than a long one. With just the
+pages for a short answer left on the disk, a version that draws again what it could not store fails as often as it draws
+a long answer; the number of these failures tells about the secret edge, without a limit as ids are added. Each id is
+asked for in a fresh copy of a small ledger, {ids:,} on each side; nodes have numbers of one to five digits, and no
+names. Where no length of an id separates short answers from long ones, ids at which a page is added are asked for with
+every number of pages left. Version 0.1 is the code of commit {before}.
+
+| | ids | short and long answers separated | failed attempts | epsilon is at least | claimed |
+|---|---|---|---|---|---|
+"""
+BEFORE = "2928294"
+
+
+def tuned_row(name: str, bound: Bound, separated: bool, sides: Sequence[tuned_ids.Side]) -> str:
+    """A line of the second table."""
+    ids, failed = sum(len(side.events) for side in sides), sum(side.failed for side in sides)
+    return f"| {name} | {ids:,} | {'yes' if separated else 'no'} | {failed:,} | {bound.epsilon:.2f} | {CLAIM} |"
+
+
+def attack_before(ids: int) -> tuple[Bound, bool, list[tuned_ids.Side]]:
+    """The attack on version 0.1, whose sources are taken from this repository's history."""
+    with tempfile.TemporaryDirectory() as folder:
+        sources = subprocess.run(["git", "archive", BEFORE, "src"], capture_output=True, check=True).stdout
+        subprocess.run(["tar", "--extract", "--directory", folder], input=sources, check=True)
+        command = [sys.executable, "-m", "tools.tuned_ids", "--ids", str(ids)]
+        environment = {**os.environ, "PYTHONPATH": f"{folder}/src"}
+        done = subprocess.run(command, capture_output=True, check=True, env=environment)
+    found = json.loads(done.stdout)
+    return Bound(**found["bound"]), found["tuned"], [tuned_ids.Side(**side) for side in found["sides"]]
 
 
 def row(name: str, bound: Bound, sides: list[Side]) -> str:
@@ -219,6 +264,10 @@ def main() -> None:
     )
     text += row("this version", *both(given.ids, twin=False)) + "\n"
     text += row("broken twin", *both(given.ids, twin=True)) + "\n"
+    text += TUNED.format(ids=given.ids, before=BEFORE)
+    text += tuned_row("this version", *tuned_ids.attack(given.ids, impatient)) + "\n"
+    text += tuned_row("broken twin", *tuned_ids.attack(given.ids, forget)) + "\n"
+    text += tuned_row("version 0.1", *attack_before(given.ids)) + "\n"
     put(text, given.write)
 
 

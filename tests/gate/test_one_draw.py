@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tools.full_disk import both
+from tools import tuned_ids
+from tools.full_disk import both, forget, impatient
 from tools.small_disk import SmallDisk, can_mount, small_disk
 
 from privcfs import Limit, Method, PublicContext, Vault
@@ -323,6 +324,27 @@ def test_a_slice_of_the_full_disk_page() -> None:
     assert sum(side.failed for side in sides) > 20
     _, sides = both(60, twin=True)
     assert sum(side.drawn_again for side in sides) > 0
+
+
+@needs_a_small_disk
+def test_no_length_of_an_id_makes_storing_depend_on_the_answer() -> None:
+    """`make full-disk` asks for 10,000, and turns the broken twin's failed attempts into a bound above its claim."""
+    _, separated, sides = tuned_ids.attack(60, impatient)
+    events = sides[0].events + sides[1].events
+    assert not separated
+    assert {event.kind for event in events} >= {"short", "long"}
+    assert sum(event.failed_before_payment for event in events) > 20, "the disk was full at times"
+    assert not any(event.failed_after_payment for event in events)
+
+
+@needs_a_small_disk
+def test_the_attack_tells_long_answers_by_the_failed_attempts_of_a_vault_that_draws_again() -> None:
+    _, separated, sides = tuned_ids.attack(60, forget)
+    assert separated
+    for event in sides[0].events + sides[1].events:
+        assert event.kind != "long" or event.failed_after_payment == tuned_ids.MOST_FAILED
+    few, many = (sum(event.failed_after_payment for event in side.events) for side in sides)
+    assert 10 < few < many, "without the secret edge long answers are likelier"
 
 
 def test_links_to_a_ledger_share_its_claims_and_reserve(tmp_path: Path) -> None:

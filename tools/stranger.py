@@ -44,20 +44,25 @@ WHOLE_HEAD = 1 << 30  # bytes of one head, if it were read
 BATCHES = 40  # in flight
 BATCH = 100  # questions
 FLOOD = 25  # connections of each `hey`
-TARGETS = 8
 SMALL_CAP = "0.5"  # less than one question costs
 HEALTH_SECONDS, RELEASE_FACTOR, MEMORY_MB, PROCESSOR_SECONDS = 0.25, 2.0, 50.0, 0.02
 QUESTION = {"epsilon": "1"}
 spawn = multiprocessing.get_context("spawn")
 
 
+def targets() -> Iterator[str]:
+    """The test nodes, each once: an analyst's ordinary question is about a node that nobody has asked about."""
+    return iter([str(node) for node in load_dataset("cora").test])
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where to send requests, and the keys of two analysts; that of the second is capped."""
+    """Where to send requests, the keys of two analysts (that of the second is capped), and nodes to ask about."""
 
     port: int
     analyst: str
     capped: str
+    targets: Iterator[str] = field(default_factory=targets)
 
 
 @dataclass(slots=True)
@@ -124,26 +129,8 @@ def _workers(service: Served) -> list[int]:
     return [int(pid) for pid in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
 
 
-def targets() -> list[str]:
-    """The first test nodes."""
-    return [str(node) for node in load_dataset("cora").test[:TARGETS]]
-
-
-def warm_up(place: Place) -> None:
-    """Lets every process prepare every target: dry runs, which cost no budget, on many connections at once."""
-    for target in targets():
-        asked = [
-            Thread(target=ask, args=(place, "POST", "/v1/dry-run", place.analyst, {"target": target, **QUESTION}))
-            for _ in range(4 * WORKERS)
-        ]
-        for thread in asked:
-            thread.start()
-        for thread in asked:
-            thread.join()
-
-
 def watch(service: Served, place: Place, seconds: float) -> Seen:
-    """Asks for /health 20 times a second, and for one release after another, for some seconds."""
+    """Asks for /health 20 times a second, and for a release about one new node after another, for some seconds."""
     seen, over = Seen(), Event()
     before = sum(memory(service)) / 1024
 
@@ -155,17 +142,14 @@ def watch(service: Served, place: Place, seconds: float) -> Seen:
             over.wait(max(0.05 - seen.health[-1], 0))
 
     def release() -> None:
-        number = 0
         while not over.is_set():
-            started, target = time.monotonic(), targets_[number % TARGETS]
+            started, target = time.monotonic(), next(place.targets)
             status = ask(place, "POST", "/v1/releases", place.analyst, {"target": target, **QUESTION})
             if status == 200:
                 seen.releases.append(time.monotonic() - started)
             else:
                 seen.refused[status] += 1
-            number += 1
 
-    targets_ = targets()
     threads = [Thread(target=probe), Thread(target=release)]
     for thread in threads:
         thread.start()
@@ -361,8 +345,9 @@ ABOUT = """# The service under a stranger's hand
 For whoever runs the service and wants to know what others can do to it. Written by `make stranger`: a server on Cora
 with default settings (a public answering time of 0.25 s) and {workers} worker processes, on loopback. First nothing
 happens; then each attack lasts {seconds:.0f} seconds. Meanwhile a separate client asks for /health 20 times a second,
-each time on a new connection, and an analyst asks for one release after another, about nodes that were asked about
-before. Attackers, clients and server share {cores} cores.
+each time on a new connection, and an analyst asks for one release after another, each about a node that nobody has
+asked about before, so that its answer is prepared first; nothing is prepared beforehand. Attackers, clients and server
+share {cores} cores.
 
 Asked: /health answers 200 within {health:.0f} ms at the 99th percentile; the analyst's release takes at most
 {factor:.0f} times its quiet time at the median; all processes together grow by less than {memory:.0f} MB at their peak.
@@ -389,7 +374,6 @@ def main() -> None:
     parser.add_argument("--write", default="docs/stranger.md", help="the page, or - to print it")
     given = parser.parse_args()
     with served() as (service, place):
-        warm_up(place)
         costs = refusals(service, place, given.requests)
         settle(place)
         quiet = attacked(service, place, given.seconds, None)

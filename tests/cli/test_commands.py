@@ -305,6 +305,18 @@ def test_exporting_a_head_elsewhere_does_not_replace_a_lost_one(shell: Shell) ->
     assert not (shell.folder / "head.json").exists()
 
 
+def test_a_head_file_behind_a_symbolic_link_is_written_where_it_is(shell: Shell) -> None:
+    """An owner keeps the head on another disk; a file in the link's place would be lost with the ledger."""
+    shell.ask("explain", "person-0", "--epsilon", "1")
+    far, link = shell.folder / "far.json", shell.folder / "head.json"
+    link.rename(far)
+    link.symlink_to(far)
+    before = far.read_text()
+    shell.ask("explain", "person-0", "--epsilon", "1")
+    assert link.is_symlink()
+    assert far.read_text() != before
+
+
 def test_a_lost_or_rolled_back_ledger_is_refused(shell: Shell) -> None:
     shell.ask("explain", "person-0", "--epsilon", "1")
     for name in ("budget.db", "budget.db-wal", "budget.db-shm"):

@@ -278,6 +278,21 @@ def test_the_owner_sees_ledger_budget_and_metrics(served: Served, ann: str) -> N
     assert "person" not in text
 
 
+def test_the_service_promises_what_the_command_line_promises(tmp_path: Path) -> None:
+    """A disclosure that is private for one edge alone makes the promise of the whole sum one for one edge."""
+    shell = newcomer(tmp_path)
+    shell.ask("explain", "person-0", "--epsilon", "1")
+    shell.ask("enter", "a model trained elsewhere", "--epsilon", "1")
+    words = "holds for two private graphs that differ in one edge only, and so does the sum: not for any two graphs"
+    running = Served(untimed(shell))
+    try:
+        meaning = running.ask("GET", "/v1/budget", running.owner).json()["meaning"]
+    finally:
+        running.stop()
+    assert words in meaning
+    assert meaning in " ".join(shell.run("budget").stdout.split())
+
+
 @pytest.mark.parametrize(
     ("body", "status"),
     [

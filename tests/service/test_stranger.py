@@ -16,7 +16,6 @@ from tools.stranger import (
     refused_batches,
     served,
     slow_clients,
-    warm_up,
 )
 
 from tests.service.served import Served
@@ -28,7 +27,6 @@ Running = tuple[Served, Place, Seen]
 @pytest.fixture(scope="module")
 def running() -> Iterator[Running]:
     with served() as (service, place):
-        warm_up(place)
         yield service, place, attacked(service, place, SECONDS, None)
 
 

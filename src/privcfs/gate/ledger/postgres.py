@@ -112,8 +112,10 @@ class SessionClaims(Claims):
             session.close()
 
     def __del__(self) -> None:
-        with suppress(Exception):
+        try:  # noqa: SIM105, when the interpreter ends, `suppress` may be gone already
             self._leave()
+        except Exception:
+            pass
 
 
 @final

@@ -24,6 +24,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -34,6 +35,7 @@ from tests.shell import Shell
 
 from privcfs.embedded import load_dataset
 from privcfs.lab.vaults import write_vault
+from privcfs.service.doorkeeper import MOST_WAITING, REFUSED_PER_SECOND
 from tools.load import memory
 from tools.page import put
 
@@ -44,6 +46,7 @@ WHOLE_HEAD = 1 << 30  # bytes of one head, if it were read
 BATCHES = 40  # in flight
 BATCH = 100  # questions
 FLOOD = 25  # connections of each `hey`
+WIDE_FLOOD = 120  # more than may wait for a refusal
 SMALL_CAP = "0.5"  # less than one question costs
 HEALTH_SECONDS, RELEASE_FACTOR, MEMORY_MB, PROCESSOR_SECONDS = 0.25, 2.0, 50.0, 0.02
 QUESTION = {"epsilon": "1"}
@@ -223,8 +226,8 @@ def refused_batches(place: Place, seconds: float) -> None:
         thread.join(max(end + 1 - time.monotonic(), 0))
 
 
-def flood(place: Place, seconds: float) -> Counter[int]:
-    """Requests without a key, as many as `hey` can send: the statuses that it saw."""
+def flood(place: Place, seconds: float, connections: int = FLOOD) -> Counter[int]:
+    """Requests without a key, as many as five `hey` can send, each on so many connections: the statuses they saw."""
     body = ["-T", "application/json", "-d", json.dumps({"target": "1", **QUESTION})]
     kinds = [
         ["-m", "GET", "/v1/me"],
@@ -242,7 +245,7 @@ def flood(place: Place, seconds: float) -> Counter[int]:
                 "-z",
                 f"{seconds}s",
                 "-c",
-                str(FLOOD),
+                str(connections),
                 *options,
                 f"http://127.0.0.1:{place.port}{path}",
             ],
@@ -303,6 +306,9 @@ ATTACKS: dict[str, Callable[[Place, float], object]] = {
     "one connection that sends a head of 1 GB, again and again": endless_head,
     f"a flood without keys, {5 * FLOOD} connections": flood,
     f"{BATCHES} refused batches of {BATCH} questions in flight": refused_batches,
+    f"not asked for: the flood on {5 * WIDE_FLOOD} connections, from the address of the other clients": partial(
+        flood, connections=WIDE_FLOOD
+    ),
 }
 
 
@@ -347,7 +353,8 @@ with default settings (a public answering time of 0.25 s) and {workers} worker p
 happens; then each attack lasts {seconds:.0f} seconds. Meanwhile a separate client asks for /health 20 times a second,
 each time on a new connection, and an analyst asks for one release after another, each about a node that nobody has
 asked about before, so that its answer is prepared first; nothing is prepared beforehand. Attackers, clients and server
-share {cores} cores.
+share {cores} cores. Whoever is refused more than {per_second} times a second, by key or by address, gets each further
+refusal a second later, as long as no more than {waiting} requests of a process wait for theirs.
 
 Asked: /health answers 200 within {health:.0f} ms at the 99th percentile; the analyst's release takes at most
 {factor:.0f} times its quiet time at the median; all processes together grow by less than {memory:.0f} MB at their peak.
@@ -390,6 +397,8 @@ def main() -> None:
         health=1000 * HEALTH_SECONDS,
         factor=RELEASE_FACTOR,
         memory=MEMORY_MB,
+        per_second=REFUSED_PER_SECOND,
+        waiting=MOST_WAITING,
     )
     text += "\n".join(rows) + "\n"
     text += REFUSALS.format(rows=kept, verdict=verdict(kept == 0), limit=1000 * PROCESSOR_SECONDS)

@@ -1,16 +1,18 @@
 """The order in which a request is looked at: size, key, pace, places, and only then its body."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
-from privcfs.service.doorkeeper import Doorkeeper, Pace, secret_in
+from privcfs.service import doorkeeper
+from privcfs.service.doorkeeper import Buckets, Doorkeeper, Pace, secret_in
 from privcfs.service.keys import Key, Keys
 from privcfs.service.metrics import Metrics
-from privcfs.service.watch import Watch
+from privcfs.service.watch import MOST_OF_ONE_KEY, Watch
 
 App = Callable[[Any, Any, Any], Awaitable[None]]
 
@@ -20,6 +22,7 @@ class Trial:
     """One request, and what became of it."""
 
     headers: list[tuple[bytes, bytes]]
+    address: str = "127.0.0.1"
     read: int = 0
     status: int = 0
     sent: dict[bytes, bytes] = field(default_factory=dict)
@@ -33,10 +36,22 @@ class Trial:
             self.status, self.sent = message["status"], dict(message["headers"])
 
     def run(self, app: App) -> "Trial":
-        state: dict[str, Any] = {}
-        scope = {"type": "http", "method": "POST", "path": "/v1/releases", "headers": self.headers, "state": state}
-        asyncio.run(app(scope, self.receive, self.send))  # type: ignore[arg-type]
+        asyncio.run(self.go_through(app))
         return self
+
+    async def go_through(self, app: App) -> None:
+        await app(
+            {
+                "type": "http",
+                "method": "POST",
+                "path": "/v1/releases",
+                "headers": self.headers,
+                "state": {},
+                "client": (self.address, 1),
+            },
+            self.receive,
+            self.send,
+        )
 
 
 async def endpoint(_: Any, receive: Any, send: Any) -> None:
@@ -98,6 +113,84 @@ def test_whoever_has_a_key_is_let_in_and_written_down(keys: Keys) -> None:
     assert b"connection" not in first.sent
     assert (second.status, second.read) == (429, 0), "beyond its pace: refused unread, too"
     assert [(one["analyst"], one["status"]) for one in keys.history()] == [("ann", 429), ("ann", 200)]
+
+
+def seconds(app: App, *trials: Trial) -> float:
+    started = time.monotonic()
+
+    async def all_at_once() -> None:
+        await asyncio.gather(*(trial.go_through(app) for trial in trials))
+
+    asyncio.run(all_at_once())
+    return time.monotonic() - started
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few refusals at once, and a pause that a test can wait for."""
+    monkeypatch.setattr(doorkeeper, "REFUSED_AT_ONCE", 5)
+    monkeypatch.setattr(doorkeeper, "REFUSED_PER_SECOND", 0.01)
+    monkeypatch.setattr(doorkeeper, "REFUSAL_PAUSE", 1.0)
+
+
+@pytest.mark.usefixtures("hasty")
+def test_whoever_is_refused_often_waits_and_nobody_else(keys: Keys) -> None:
+    app = watch(keys)
+    _, secret = keys.make("analyst", "ann")
+    assert seconds(app, *[Trial([]) for _ in range(5)]) < 0.9
+    late = [Trial([]) for _ in range(20)]
+    assert 0.9 < seconds(app, *late) < 1.9, "they wait together"
+    assert {one.status for one in late} == {401}
+    assert seconds(app, Trial([], address="127.0.0.2")) < 0.9
+    served = Trial([(b"content-length", b"2"), (b"authorization", f"Bearer {secret}".encode())])
+    assert seconds(app, served) < 0.9
+    assert served.status == 200
+
+
+@pytest.mark.usefixtures("hasty")
+def test_a_key_whose_questions_are_refused_often_waits_and_holds_no_place(keys: Keys) -> None:
+    async def refusing(*given: Any) -> None:
+        await given[2]({"type": "http.response.start", "status": 429, "headers": []})
+        await given[2]({"type": "http.response.body", "body": b""})
+
+    app = Watch(refusing, Doorkeeper(keys, Pace()), keys, Metrics())
+    headers = [[(b"authorization", f"Bearer {keys.make('analyst', name)[1]}".encode())] for name in ("ann", "bob")]
+    assert seconds(app, *[Trial(headers[0]) for _ in range(5)]) < 0.9
+    waiting = [Trial(headers[0]) for _ in range(MOST_OF_ONE_KEY)]
+
+    async def meanwhile() -> None:
+        refused = asyncio.gather(*(one.go_through(app) for one in waiting))
+        await asyncio.sleep(0.5)
+        assert not any(one.status for one in waiting), "they wait"
+        other = Trial(headers[1])
+        await other.go_through(app)
+        assert other.status == 429, "the places are free meanwhile"
+        assert not app._inside
+        await refused
+
+    asyncio.run(meanwhile())
+    assert {one.status for one in waiting} == {429}
+
+
+@pytest.mark.usefixtures("hasty")
+def test_only_so_many_wait(keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doorkeeper, "MOST_WAITING", 3)
+    app, trials = watch(keys), [Trial([]) for _ in range(20)]
+
+    async def meanwhile() -> None:
+        refused = asyncio.gather(*(one.go_through(app) for one in trials))
+        await asyncio.sleep(0.5)
+        assert sum(not one.status for one in trials) == 3
+        await refused
+
+    asyncio.run(meanwhile())
+    assert {one.status for one in trials} == {401}
+
+
+def test_buckets_forget_the_oldest_of_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doorkeeper, "MOST_BUCKETS", 2)
+    buckets = Buckets()
+    assert [buckets.take(name, 1, 1, 0.01) for name in "aabbacb"] == [True, False, True, False, False, True, True]
 
 
 @pytest.mark.parametrize("headers", [[], [(b"authorization", b"Basic x")], [(b"authorization", b"Bearer")]], ids=str)

@@ -16,11 +16,12 @@ from typing import Any, final
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from privcfs.errors import NoKey, PrivcfsError
-from privcfs.service.doorkeeper import Doorkeeper
+from privcfs.service.doorkeeper import Doorkeeper, Patience
 from privcfs.service.keys import Key, Keys
 from privcfs.service.metrics import Metrics
 
 LARGEST_BODY = 1 << 16  # bytes: a batch of 100 questions with long request ids takes some 20,000
+BYTES_OF_A_QUESTION = 512  # a long one; a refused batch counts by its length
 SLOWEST_BODY = 10.0  # seconds for a body as a whole
 MOST_AT_ONCE = 64  # requests of each line in a process; more are sent away, not kept waiting
 MOST_OF_ONE_KEY = 32  # of these: no single key takes all places
@@ -67,6 +68,7 @@ class Watch:
 
     def __init__(self, app: ASGIApp, doorkeeper: Doorkeeper, keys: Keys, metrics: Metrics) -> None:
         self._app, self._doorkeeper, self._keys, self._metrics = app, doorkeeper, keys, metrics
+        self._patience = Patience()
         self._inside: Counter[bool | tuple[bool, str]] = Counter()  # paid or not, of all keys and of each
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -75,6 +77,7 @@ class Watch:
             return
         started, status = monotonic(), 0
         body = _Body(scope, receive)
+        refusal: list[Message] = []  # is sent when its place is free again
 
         async def sending(message: Message) -> None:
             nonlocal status
@@ -83,7 +86,10 @@ class Watch:
                 closing = [(b"connection", b"close")] if body.unread else []
                 message["headers"] = [*message.get("headers", []), *RAW_HEADERS, *closing]
                 self._write_down(scope, status, monotonic() - started)
-            await send(message)
+            if status < 400:
+                await send(message)
+            else:
+                refusal.append(message)
 
         try:
             await self._serve(scope, body, sending)
@@ -93,8 +99,12 @@ class Watch:
             if not isinstance(error, _Refused | PrivcfsError):
                 scope.setdefault("state", {})["note"] = type(error).__name__
             if not status:
-                with suppress(Exception):  # whoever asked may be gone
-                    await _refuse(_refusal(error), sending)
+                await _refuse(_refusal(error), sending)
+        with suppress(Exception):  # whoever asked may be gone
+            if refusal:
+                await self._patience.wait(_who(scope), 1 + len(body) / BYTES_OF_A_QUESTION)
+            for message in refusal:
+                await send(message)
 
     async def _serve(self, scope: Scope, body: "_Body", send: Send) -> None:
         if body.too_large:
@@ -145,6 +155,10 @@ class _Body:
         self.unread = announced > 0 or self.too_large  # whether more of the request may come
         self._receive, self._bytes, self._handed_on = receive, b"", False
 
+    def __len__(self) -> int:
+        """Bytes that were read."""
+        return len(self._bytes)
+
     async def read(self) -> None:
         """The whole of it, in time, and no more of it than was announced."""
         try:
@@ -175,6 +189,13 @@ class _Body:
 def needs_key(path: str) -> bool:
     """Whether an endpoint, or what would be one, is for those with a key."""
     return path == "/metrics" or path.startswith("/v1")
+
+
+def _who(scope: Scope) -> str:
+    """Whose refusal it is: a key's or, without one, an address's."""
+    key: Key | None = scope.get("state", {}).get("key")
+    address, _ = scope.get("client") or ("", 0)
+    return f"address {address}" if key is None else f"key {key.name}"
 
 
 def _route(scope: Scope) -> str:

@@ -153,8 +153,9 @@ def trial(name: str, url: str, seconds: float, requests: int) -> list[str]:
     verdict = "met" if full.rate >= ASKED[name] else "missed"
     quick = "met" if half.percentile(0.99) < P99 else "missed"
     rows = [
-        f"| {name} | {NEW} nodes, each asked about once, {FULL * TARGETS} connections | {new.rate:.1f} releases/s; median "
-        f"{1000 * new.percentile(0.5):.0f} ms, p99 {1000 * new.percentile(0.99):.0f} ms; {_show(new.statuses)} |",
+        f"| {name} | {NEW} nodes, each asked about once, {FULL * TARGETS} connections | {new.rate:.1f} releases/s; "
+        f"median {1000 * new.percentile(0.5):.0f} ms, p99 {1000 * new.percentile(0.99):.0f} ms; "
+        f"{_show(new.statuses)} |",
         f"| {name} | full load, {FULL * TARGETS} connections | {full.rate:.0f} releases/s (asked {ASKED[name]}: "
         f"{verdict}); median {1000 * full.percentile(0.5):.0f} ms, p99 {1000 * full.percentile(0.99):.0f} ms; "
         f"{_show(full.statuses)} |",
@@ -179,13 +180,13 @@ def _show(statuses: Counter[int]) -> str:
 
 ABOUT = """# The service under load
 
-Written by `make load`: releases at epsilon 1 about papers of Cora (lists of some 330 candidates), asked on loopback over
-HTTP with a key. The first row of each ledger is about nodes that nobody has asked about: whatever guides an answer is
-prepared first, from public data, and that takes most of the time. The other rows, by `hey`, are about four nodes that
-each process has prepared, so that they measure everything else. Two worker processes share two cores with the load
+Written by `make load`: releases at epsilon 1 about papers of Cora (lists of some 330 candidates), asked on loopback
+over HTTP with a key. The first row of each ledger is about nodes that nobody has asked about: whatever guides an answer
+is prepared first, from public data, and that takes most of the time. The other rows, by `hey`, are about four nodes
+that each process has prepared, so that they measure everything else. Two worker processes share two cores with the load
 tool and, where there is one, the PostgreSQL server. Every release is charged durably, evaluated, drawn and kept
-durably; requests that arrive together share a commit. There is no public answering time
-(`answer_seconds = "off"`): with one, a process gives one answer in each such time, whatever the load.
+durably; requests that arrive together share a commit. There is no public answering time (`answer_seconds = "off"`):
+with one, a process gives one answer in each such time, whatever the load.
 {seconds:.0f} seconds each. `paid` and `kept` count the ledger's
 rows after everything before. Machines differ, above all in how fast they sync.
 

@@ -77,7 +77,7 @@ class Watch:
             return
         started, status = monotonic(), 0
         body = _Body(scope, receive)
-        refusal: list[Message] = []  # is sent when its place is free again
+        refusal: list[Message] = []  # waits, where it has to, when the request's place is free again
 
         async def sending(message: Message) -> None:
             nonlocal status
@@ -86,10 +86,10 @@ class Watch:
                 closing = [(b"connection", b"close")] if body.unread else []
                 message["headers"] = [*message.get("headers", []), *RAW_HEADERS, *closing]
                 self._write_down(scope, status, monotonic() - started)
-            if status < 400:
-                await send(message)
-            else:
+            if 400 <= status < 500:
                 refusal.append(message)
+            else:
+                await send(message)
 
         try:
             await self._serve(scope, body, sending)
@@ -99,12 +99,13 @@ class Watch:
             if not isinstance(error, _Refused | PrivcfsError):
                 scope.setdefault("state", {})["note"] = type(error).__name__
             if not status:
-                await _refuse(_refusal(error), sending)
-        with suppress(Exception):  # whoever asked may be gone
-            if refusal:
+                with suppress(Exception):  # whoever asked may be gone
+                    await _refuse(_refusal(error), sending)
+        if refusal:
+            with suppress(Exception):
                 await self._patience.wait(_who(scope), 1 + len(body) / BYTES_OF_A_QUESTION)
-            for message in refusal:
-                await send(message)
+                for message in refusal:
+                    await send(message)
 
     async def _serve(self, scope: Scope, body: "_Body", send: Send) -> None:
         if body.too_large:

@@ -2,7 +2,7 @@
 
 The order is the point. Size and key are read from the head of a request; only then is the body read, within a total
 time; and only a complete request takes one of the places. So whoever has no key costs about a millisecond at most, and
-whoever sends slowly holds up nobody.
+whoever sends slowly holds up nobody. A refusal is sent when its place is free again, and later where there are many.
 """
 
 import json

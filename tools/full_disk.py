@@ -29,7 +29,9 @@ from privcfs.gate.ledger.ledger import Claim, Request
 from privcfs.gate.ledger.reserve import Reserve
 from privcfs.gate.ledger.sqlite import SqliteLedger
 from privcfs.gate.method import Method
-from privcfs.gate.vault import OWNER, Vault
+from privcfs.gate.questions import release
+from privcfs.gate.questions.question import OWNER
+from privcfs.gate.vault import Vault
 from privcfs.lab.audit.blackbox import CONFIDENCE, Bound, lower_bound
 from privcfs.lab.audit.hostile import HALF_AGAINST_HALF, HostileWorld
 from privcfs.public.context import PublicContext
@@ -78,7 +80,7 @@ def forget() -> None:
     """Makes this process behave as version 0.1 did: no padding, no reserve, no memory of a draw."""
     impatient()
     setattr(vault, "Storing", Forgetful)  # noqa: B010
-    setattr(vault, "longest_addition", lambda *_: -(10**6))  # noqa: B010
+    setattr(release, "longest_addition", lambda *_: -(10**6))  # noqa: B010
     Reserve.keep = lambda *_: None  # type: ignore[method-assign]
     SqliteLedger.finish_all = super(SqliteLedger, SqliteLedger).finish_all  # type: ignore[method-assign]
 

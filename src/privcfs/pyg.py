@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privcfs.errors import InputError
-from privcfs.gate.vault import OWNER, Vault
+from privcfs.gate.questions.question import OWNER
+from privcfs.gate.vault import Vault
 from privcfs.public.epsilon import Price
 from privcfs.public.interventions import Intervention
 

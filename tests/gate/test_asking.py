@@ -10,12 +10,15 @@ import pytest
 
 from privcfs import Intervention, Limit, Method, Vault
 from privcfs.errors import BadEpsilon, BudgetExhausted, InputError, RequestConflict
-from privcfs.gate.asking import CLOSE_CALL, YES_OR_NO, alone, says, within
+from privcfs.gate.certificates import verify
 from privcfs.gate.guidance import Rehearsal
 from privcfs.gate.mechanisms.permute_and_flip import PermuteAndFlip
 from privcfs.gate.mechanisms.rank_profile import SubsetSelection
 from privcfs.gate.method import going_beyond
-from privcfs.gate.vault import verify
+from privcfs.gate.questions.confirm import YES_OR_NO, alone, says
+from privcfs.gate.questions.question import Asker
+from privcfs.gate.questions.release import Earlier, ReleaseQuestion
+from privcfs.gate.questions.select import CLOSE_CALL
 from privcfs.lab.audit.checks import below_bound
 from privcfs.lab.audit.memory import MemoryLedger
 from privcfs.lab.inspection import inspect
@@ -223,13 +226,10 @@ MIXED = Intervention(add=((0, 5),), mask=(1,))
 def test_what_goes_beyond_an_answer_contains_it_or_is_empty(method: Method) -> None:
     world = random_world(4)
     vault = vault_of(world, method)
-    ready = vault._question(0, "1", "ann", None, beyond=MIXED).prepare()
-    assert ready.request.room
-    stage = going_beyond(MIXED, method)
-    candidates = stage.candidates.propose(world.context, 0)
-    prepared = within(stage.prepare(world.context, candidates, Fraction(1)), candidates, MIXED)
-    scores = stage.utility.failed(candidates)
-    chances = prepared.probabilities(scores, Fraction(1))
+    question = ReleaseQuestion(vault._side, Asker(), 0, "1", Earlier(beyond=MIXED))
+    assert question.priced.room
+    candidates = question.candidates
+    chances = question.mechanism.probabilities(question.fallback, Fraction(1))
     inside = [
         not one.size or (set(MIXED.add) <= set(one.add) and set(MIXED.mask) <= set(one.mask)) for one in candidates
     ]

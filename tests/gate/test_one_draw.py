@@ -26,6 +26,8 @@ from privcfs.gate.ledger.ledger import Request
 from privcfs.gate.ledger.sqlite import SqliteLedger
 from privcfs.gate.mechanisms.exponential import Exponential
 from privcfs.gate.method import GUIDED
+from privcfs.gate.questions.question import Asker
+from privcfs.gate.questions.release import ReleaseQuestion
 from privcfs.public.candidates.product import Product
 from tests.worlds import World, random_gcn, random_pairs, random_world
 
@@ -146,11 +148,10 @@ NAMES = [None, [f"n{'x' * number}" for number in range(12)], [f'"é\\{"ü" * num
 def test_no_answer_is_longer_than_its_room(names: Sequence[str] | None, method: Method, tmp_path: Path) -> None:
     world = named_world(names)
     vault = Vault(world.graph, world.context, ledger=f"sqlite:///{tmp_path / 'b.db'}", limit="9", method=method)
-    ready = vault._question(3, "1", "ann", "an id").prepare()
-    candidates = vault.propose(3)
-    lengths = {len(vault._certify(ready.request, candidates, number).to_json()) for number in range(len(candidates))}
+    question = ReleaseQuestion(vault._side, Asker("ann", "an id"), 3, "1")
+    lengths = {len(question.answer(position)) for position in range(len(question.candidates))}
     assert len(lengths) > 1
-    assert max(lengths) <= ready.request.room <= max(lengths) + 400
+    assert max(lengths) <= question.priced.room <= max(lengths) + 400
 
 
 def stored_lengths(vault: Vault, number: int) -> set[int]:
@@ -171,7 +172,7 @@ def test_every_answer_is_stored_at_the_same_length(tmp_path: Path, monkeypatch: 
     for kind in "vs":
         assert len({len(row["body"]) for row in rows if row["request_id"].startswith(kind)}) == 1
     assert json.loads(ledger.released("owner", "0003") or "")["request_id"] == "0003"
-    monkeypatch.setattr("privcfs.gate.vault.longest_addition", lambda *_: -(10**6))
+    monkeypatch.setattr("privcfs.gate.questions.release.longest_addition", lambda *_: -(10**6))
     twin = Vault(world.graph, world.context, ledger=SqliteLedger(tmp_path / "twin.db", PLENTY), method=METHOD)
     assert len(stored_lengths(twin, 20)) > 1, "the check sees answers that are stored as long as they are"
 

@@ -24,10 +24,11 @@ from privcfs.errors import (
     SimulatedSnapshot,
     UnknownNode,
 )
+from privcfs.gate import opening
 from privcfs.gate import vault as vault_module
+from privcfs.gate.certificates import verify
 from privcfs.gate.ledger.ledger import Ledger
 from privcfs.gate.mechanisms import MECHANISMS
-from privcfs.gate.vault import verify
 from privcfs.lab.audit.memory import MemoryLedger
 from privcfs.private.outcomes import evaluate
 from privcfs.private.utilities import UTILITIES
@@ -172,6 +173,22 @@ def test_a_fork_beside_an_evaluation_leaves_a_child_that_can_release(
     busy.join()
     assert child.exitcode == 0
     assert vault.balance().spent == 2
+
+
+def test_opening_a_vault_reads_no_edge(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The model is tried out on the snapshot; the private graph is only asked for its number of nodes."""
+    seen: list[PrivateGraph] = []
+
+    def watching(graph: PrivateGraph, *given: Any) -> Any:
+        seen.append(graph)
+        return evaluate(graph, *given)
+
+    monkeypatch.setattr(opening, "evaluate", watching)
+    world = random_world(3)
+    graph = world.graph
+    Vault(graph, world.context, ledger=MemoryLedger())
+    assert len(seen) == 2
+    assert all(one is not graph for one in seen)
 
 
 def test_a_refused_request_reads_nothing_and_pays_nothing(

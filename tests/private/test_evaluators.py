@@ -11,7 +11,7 @@ from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv
 from privcfs import GCN, PublicContext, TorchBackbone
 from privcfs.embedded import load_dataset
 from privcfs.errors import PrivcfsError
-from privcfs.gate.asking import alone
+from privcfs.gate.questions.confirm import alone
 from privcfs.lab.bench import as_module
 from privcfs.private.deadline import Deadline
 from privcfs.private.outcomes import EVALUATORS, evaluate

@@ -18,7 +18,8 @@ from privcfs.errors import BudgetExhausted, InputError, PrivcfsError
 from privcfs.fleet.cluster import release_on_ray
 from privcfs.fleet.parts import Job, parts, release_here, request_id
 from privcfs.fleet.results import ResultFile
-from privcfs.gate.vault import OWNER, Vault
+from privcfs.gate.questions.question import OWNER
+from privcfs.gate.vault import Vault
 from privcfs.public.context import PublicContext
 from privcfs.public.epsilon import parse_epsilon, show
 

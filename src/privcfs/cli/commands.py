@@ -17,14 +17,14 @@ from privcfs.cli.spending import YesOption, agree_to_one
 from privcfs.embedded import NAMES
 from privcfs.errors import BudgetExhausted, InputError, SettingsError, VerificationFailed
 from privcfs.gate.accounting import Limit
-from privcfs.gate.asking import MOST_SUGGESTIONS
+from privcfs.gate.certificates import verify as check
 from privcfs.gate.contracts import FixedPrice, Pure
 from privcfs.gate.entries import enter
 from privcfs.gate.ledger.heads import HeadFile
 from privcfs.gate.method import going_beyond
+from privcfs.gate.questions.question import OWNER
 from privcfs.gate.snapshots import ONE_EDGE, Noise, publish_snapshot
-from privcfs.gate.vault import OWNER
-from privcfs.gate.vault import verify as check
+from privcfs.gate.vault import MOST_SUGGESTIONS
 from privcfs.public.epsilon import parse_epsilon, show
 from privcfs.public.labels import labels_to_dict
 from privcfs.public.release import Release

@@ -20,8 +20,8 @@ from privcfs.gate.ledger.heads import HeadFile
 from privcfs.gate.ledger.ledger import Ledger
 from privcfs.gate.mechanisms import MECHANISMS
 from privcfs.gate.mechanisms.mechanism import Mechanism
-from privcfs.gate.method import Method
-from privcfs.gate.vault import DEAREST, LEAST_PRICE, Vault
+from privcfs.gate.method import DEAREST, Method
+from privcfs.gate.vault import LEAST_PRICE, Vault
 from privcfs.private.graph import PrivateGraph
 from privcfs.private.secrets import Secrets
 from privcfs.private.utilities import EXPLAINERS, UTILITIES

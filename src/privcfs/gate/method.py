@@ -6,6 +6,7 @@ Why: it is never given a private graph; a guide rehearses on imagined ones.
 Check: tests/gate/test_guidance.py::test_the_prepared_draw_is_the_same_whatever_the_private_graph
 """
 
+import hashlib
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import final
@@ -14,6 +15,7 @@ from privcfs.errors import SettingsError
 from privcfs.gate.guidance import Guide, Rehearsal
 from privcfs.gate.mechanisms.exponential import Exponential
 from privcfs.gate.mechanisms.mechanism import Mechanism, Weighed
+from privcfs.gate.mechanisms.rank_profile import SubsetSelection
 from privcfs.private.utilities.gated import Gated
 from privcfs.private.utilities.utility import Utility
 from privcfs.public.candidates.beyond import Beyond
@@ -22,6 +24,8 @@ from privcfs.public.candidates.product import Product
 from privcfs.public.candidates.small_sets import SmallSets
 from privcfs.public.context import PublicContext
 from privcfs.public.interventions import Intervention
+
+DEAREST = SubsetSelection(Fraction(1, 2))  # of all mechanisms that a guide may prepare
 
 
 @final
@@ -68,6 +72,16 @@ def checked_seconds(value: float, argument: str) -> float:
 def going_beyond(answer: Intervention, method: Method) -> Method:
     """The same method for the next stage of a selection, on top of an earlier answer."""
     return replace(method, candidates=Beyond(answer, method.candidates))
+
+
+def dearest(method: Method) -> Mechanism:
+    """The costliest mechanism that a method may draw with: a guide may prepare any subset selection."""
+    return method.mechanism if method.guide is None else DEAREST
+
+
+def public_digest(context: PublicContext, method: Method) -> str:
+    """Names the public context and the method behind an answer."""
+    return hashlib.sha256(f"{context.digest}\n{method!r}".encode()).hexdigest()
 
 
 GUIDED = Method(SmallSets(), guide=Rehearsal())

@@ -17,6 +17,7 @@ from privcfs.gate.ledger.ledger import Ledger
 from privcfs.gate.mechanisms.exponential import Exponential
 from privcfs.gate.mechanisms.rank_profile import SubsetSelection
 from privcfs.gate.method import Method
+from privcfs.gate.questions import release as release_module
 from privcfs.gate.vault import Vault
 from privcfs.lab.bench.kernel import TARGET, fully_public
 from privcfs.lab.bench.part import Extent, Part
@@ -66,7 +67,7 @@ def _split(name: str, data: Dataset, context: PublicContext, method: Method | No
         vault = Vault(data.private_graph(), context, ledger=ledger, simulation=True, method=method)
         vault.release(TARGET, "1")
         spots = {
-            "propose": (vault_module, "_laid_out"),
+            "propose": (release_module, "lay_out"),
             "charge": (type(ledger), "charge_all"),
             "evaluate": (vault_module, "evaluate"),
             "draw": (Exponential if method else SubsetSelection, "draw"),

@@ -1,0 +1,77 @@
+"""What every question must keep to: public but for its scores, and answers that fit the room that was paid for."""
+
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from privcfs import Method
+from privcfs.gate.contracts import Pure
+from privcfs.gate.questions.confirm import ConfirmQuestion
+from privcfs.gate.questions.question import Asker, PublicSide, Question
+from privcfs.gate.questions.release import ReleaseQuestion
+from privcfs.gate.questions.select import SelectQuestion
+from privcfs.private.deadline import Deadline
+from privcfs.private.outcomes import evaluate
+from privcfs.private.outcomes.outcomes import Outcomes
+from privcfs.public.candidates.candidates import Candidates
+from privcfs.public.interventions import Intervention
+from tests.worlds import World, random_world
+
+Make = Callable[[PublicSide, Asker], Question]
+QUESTIONS: dict[type[Question], Make] = {
+    ReleaseQuestion: lambda side, asker: ReleaseQuestion(side, asker, 3, "1"),
+    ConfirmQuestion: lambda side, asker: ConfirmQuestion(side, asker, 3, Intervention(add=((0, 3),), mask=(1,)), "1"),
+    SelectQuestion: lambda side, asker: SelectQuestion(side, asker, [3, 5, 6], "1"),
+}
+each_question = pytest.mark.parametrize("make", QUESTIONS.values(), ids=[one.__name__ for one in QUESTIONS])
+
+
+def side_of(world: World) -> PublicSide:
+    return PublicSide(world.context, Method(), Pure(), Fraction(1, 100))
+
+
+def reading(world: World) -> Callable[[Candidates], Outcomes]:
+    return lambda candidates: evaluate(world.graph, world.context, candidates, Deadline(60))
+
+
+def test_every_question_is_tried_here() -> None:
+    assert set(Question.__subclasses__()) == set(QUESTIONS)
+
+
+@each_question
+def test_scores_of_every_graph_and_of_a_failure_have_one_shape(make: Make) -> None:
+    world = random_world(4)
+    question = make(side_of(world), Asker())
+    shape = question.fallback.unseal().shape
+    for other in (world, World(world.context, random_world(9).pairs), World(world.context, world.pairs[:0])):
+        scores = question.score(reading(other))
+        assert scores.unseal().shape == shape
+        assert scores.grid == question.fallback.grid
+
+
+@each_question
+def test_every_position_has_an_answer_that_fits_the_room(make: Make) -> None:
+    question = make(side_of(random_world(4)), Asker("ann", "an id"))
+    answers = [question.answer(position) for position in range(len(question.fallback.unseal()))]
+    assert len(set(answers)) == len(answers)
+    assert max(map(len, answers)) <= question.priced.room
+    assert all('"an id"' in answer for answer in answers)
+
+
+@each_question
+def test_the_price_is_known_before_anything_is_prepared_and_never_rises(make: Make) -> None:
+    question = make(side_of(random_world(4)), Asker())
+    assert question.request.price >= question.priced.price > 0
+    assert question.request.terms == question.priced.terms
+    assert question.request.room == 0
+
+
+@each_question
+def test_a_draw_is_one_of_the_positions(make: Make) -> None:
+    question = make(side_of(random_world(4)), Asker())
+    chances = question.mechanism.probabilities(question.fallback, Fraction(1))
+    assert chances.shape == question.fallback.unseal().shape
+    assert chances.sum() == pytest.approx(1)
+    assert (np.asarray(chances) > 0).all(), "whatever the scores, every answer is possible"

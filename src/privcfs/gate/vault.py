@@ -172,19 +172,7 @@ class Vault:
         Each pays an equal part, rounded down to a decimal where the price cannot be divided: what is left over is not
         spent.
         """
-        price, name = self._side.price(epsilon), request_id or secrets.token_hex(16)
-        if isinstance(number, bool) or not isinstance(number, int) or not 0 < number <= MOST_SUGGESTIONS:
-            raise InputError(f"number is {number!r}; ask for 1 to {MOST_SUGGESTIONS} suggestions.")
-        each = part_of(price, number)
-        if each < self._side.least_price:
-            raise BadEpsilon(
-                f"epsilon {show(price)} leaves {show(each)} for each of {number} suggestions; the least price of an "
-                f"answer here is {show(self._side.least_price)}."
-            )
-        if number > 1 and isinstance(self._side.contract, FixedPrice):
-            raise InputError("suggestions cannot be had under a fixed price, which is for one answer at a time.")
-        if number > 1 and self.method.guide is None and not isinstance(self.method.mechanism, Weighed):
-            raise InputError(f"suggestions need a base measure; {self.method.mechanism.name} has none.")
+        each, name = price_of_each(self._side, epsilon, number), request_id or secrets.token_hex(16)
         checked_name(f"{name}/{number}", "request_id")
         checked_name(analyst, "analyst")
         found: list[Release] = []
@@ -315,6 +303,24 @@ class Vault:
         """A stored release; version 0.1 stored no names."""
         release = Release.from_json(text)
         return release if release.labels else replace(release, labels=self.context.labels(release.nodes))
+
+
+def price_of_each(side: PublicSide, epsilon: Price, number: int) -> Fraction:
+    """What each of several suggestions pays; refuses what the method, the contract or the least price do not allow."""
+    price = side.price(epsilon)
+    if isinstance(number, bool) or not isinstance(number, int) or not 0 < number <= MOST_SUGGESTIONS:
+        raise InputError(f"number is {number!r}; ask for 1 to {MOST_SUGGESTIONS} suggestions.")
+    each = part_of(price, number)
+    if each < side.least_price:
+        raise BadEpsilon(
+            f"epsilon {show(price)} leaves {show(each)} for each of {number} suggestions; the least price of an "
+            f"answer here is {show(side.least_price)}."
+        )
+    if number > 1 and isinstance(side.contract, FixedPrice):
+        raise InputError("suggestions cannot be had under a fixed price, which is for one answer at a time.")
+    if number > 1 and side.method.guide is None and not isinstance(side.method.mechanism, Weighed):
+        raise InputError(f"suggestions need a base measure; {side.method.mechanism.name} has none.")
+    return each
 
 
 def part_of(price: Fraction, number: int) -> Fraction:

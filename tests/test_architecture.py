@@ -114,12 +114,24 @@ def test_every_claim_names_a_test_that_exists(path: Path) -> None:
     assert f"def {match[3]}(" in (ROOT / match[2]).read_text()
 
 
-def draw_functions() -> list[ast.FunctionDef]:
-    """Everything that a draw runs: each mechanism's draw, the coin, the decay and its helpers."""
-    names = {"draw", "_toss", "level_weights", "_counts", "decay", "exponential_above", "spread", "bits_for"}
-    trees = [ast.parse(path.read_text()) for path in (SOURCE / "gate/mechanisms").glob("*.py")]
-    nodes = [node for tree in trees for node in ast.walk(tree)]
-    return [node for node in nodes if isinstance(node, ast.FunctionDef) and node.name in names]
+def draw_sources() -> dict[str, str]:
+    """The files that a draw runs through."""
+    files = [*(SOURCE / "gate/mechanisms").glob("*.py"), SOURCE / "gate/randomness.py", SOURCE / "public/grid.py"]
+    return {path.name: path.read_text() for path in files}
+
+
+def draw_functions(sources: dict[str, str]) -> list[ast.FunctionDef]:
+    """Every function that a draw may run: each `draw`, and whatever these mention by name, directly or indirectly."""
+    nodes = [node for source in sources.values() for node in ast.walk(ast.parse(source))]
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
+    mentioned, before = {"draw"}, set[str]()
+    while mentioned != before:
+        before = set(mentioned)
+        for function in (one for one in functions if one.name in before):
+            for node in ast.walk(function):
+                if isinstance(node, ast.Name | ast.Attribute):
+                    mentioned.add(node.id if isinstance(node, ast.Name) else node.attr)
+    return [function for function in functions if function.name in mentioned]
 
 
 def floats_in(function: ast.AST) -> list[str]:
@@ -136,9 +148,29 @@ def floats_in(function: ast.AST) -> list[str]:
 
 
 def test_no_float_stands_in_the_probability_path() -> None:
-    functions = draw_functions()
-    assert {function.name for function in functions} >= {"draw", "_toss", "decay", "spread", "level_weights"}
+    functions = draw_functions(draw_sources())
+    names = {function.name for function in functions}
+    assert names >= {
+        "draw",
+        "_toss",
+        "decay",
+        "spread",
+        "level_weights",
+        "_line",
+        "_point",
+        "lowest_density",
+        "integer",
+    }
+    assert not names & {"probabilities", "auc", "renyi"}, "what is only reported may use floats"
     assert [floats_in(function) for function in functions] == [[]] * len(functions)
+
+
+def test_a_float_anywhere_in_a_draw_is_found() -> None:
+    sources = draw_sources()
+    before = "        front, low = self._front(length), lowest_density(epsilon)\n"
+    assert before in sources["rank_profile.py"]
+    sources["rank_profile.py"] = sources["rank_profile.py"].replace(before, f"{before}        low = low * 1.0\n")
+    assert any(floats_in(function) for function in draw_functions(sources))
     assert floats_in(ast.parse("np.exp(score)")), "the check sees a softmax"
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from privcfs.errors import LedgerError, LedgerRolledBack, SettingsError
 from privcfs.gate.accounting import Limit
-from privcfs.gate.ledger import chain, open_ledger
+from privcfs.gate.ledger import open_ledger, records
 from privcfs.gate.ledger.heads import HeadFile
 from privcfs.gate.ledger.ledger import Ledger, Request
 from privcfs.public.head import Head
@@ -137,7 +137,7 @@ def by_position(head: Head, digest: str | None) -> bool:  # noqa: ARG001
 
 
 def test_a_ledger_that_compares_positions_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chain, "same_row", by_position)
+    monkeypatch.setattr(records, "same_row", by_position)
     for number, check in enumerate((test_the_head_file_never_moves_to_another_chain,)):
         folder = tmp_path / str(number)
         folder.mkdir()

@@ -15,9 +15,9 @@ from privcfs.gate.accounting import Limit
 from privcfs.gate.contracts import Contract, contract_from
 from privcfs.gate.guidance import Rehearsal
 from privcfs.gate.ledger import POSTGRES, SQLITE, open_ledger
-from privcfs.gate.ledger.chain import describe
 from privcfs.gate.ledger.heads import HeadFile
 from privcfs.gate.ledger.ledger import Ledger
+from privcfs.gate.ledger.records import describe
 from privcfs.gate.mechanisms import MECHANISMS
 from privcfs.gate.mechanisms.mechanism import Mechanism
 from privcfs.gate.method import DEAREST, Method

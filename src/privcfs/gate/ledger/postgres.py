@@ -28,9 +28,10 @@ from privcfs.errors import (
     SettingsError,
 )
 from privcfs.gate.accounting import Limit
-from privcfs.gate.ledger.chain import TABLE, VERSION, ChainedLedger, Connection
+from privcfs.gate.ledger.chain import ChainedLedger
 from privcfs.gate.ledger.claims import Claims, Keys
 from privcfs.gate.ledger.heads import HeadFile
+from privcfs.gate.ledger.records import TABLE, VERSION, Connection
 from privcfs.public.head import Head
 
 APPEND_ONLY = """

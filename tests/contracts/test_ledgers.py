@@ -5,12 +5,14 @@ import multiprocessing
 import random
 import signal
 import sqlite3
+import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import psycopg
@@ -285,6 +287,34 @@ def test_processes_that_race_and_die_never_pass_the_limit(url: str) -> None:
     assert ledger.balance().spent == 150
     paid = ledger.balance()
     assert len(answers) <= paid.releases == 150
+
+
+def test_a_fork_while_threads_write_finds_the_locks_free(url: str) -> None:
+    ledger, over = open_ledger(url, Limit.of("100000")), threading.Event()
+
+    def write(thread: int) -> None:
+        for number in range(100_000):
+            if over.is_set():
+                return
+            ledger.charge(request(f"{thread} {number}"))
+            ledger.balance()
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        for number in range(15):
+            charge = partial(ledger.charge, request(f"child {number}"))
+            child = multiprocessing.get_context("fork").Process(target=charge, daemon=True)
+            child.start()
+            child.join(timeout=60)
+            assert child.exitcode == 0, "the child waits for a lock that no thread of its own holds"
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+    ledger.verify()
+    assert len(ledger.paid("ann", [f"child {number}" for number in range(15)])) == 15
 
 
 def test_a_connection_is_not_shared_across_a_fork(url: str) -> None:

@@ -14,63 +14,29 @@ import json
 import os
 import secrets
 from abc import abstractmethod
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from fractions import Fraction
-from threading import Lock, RLock
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple
 
 from privcfs.errors import (
     LedgerCorrupt,
     LedgerError,
-    LedgerLocked,
     LedgerTooNew,
-    PrivcfsError,
     SettingsError,
 )
 from privcfs.gate.accounting import Balance, Limit
 from privcfs.gate.ledger import records
 from privcfs.gate.ledger.claims import Claims, Keys, keys_of
+from privcfs.gate.ledger.group_commit import ADVICE, GroupCommit
 from privcfs.gate.ledger.heads import HeadFile
 from privcfs.gate.ledger.ledger import Ledger, Request
+from privcfs.gate.ledger.locks import SEEING
 from privcfs.gate.ledger.records import Connection
 from privcfs.public.epsilon import NANO, show
 from privcfs.public.head import Head
 
 PAGE = 1000  # rows of an export at a time
-MOST_STEPS = 64  # that share a transaction
-UNKNOWN = "{what now}"  # in an error's words: what whoever waits should do
-# A fork waits for both locks. Handlers run in reverse order of registration: a writer takes LOCK, then SEEING.
-SEEING = Lock()  # of whoever remembers a row
-os.register_at_fork(before=SEEING.acquire, after_in_parent=SEEING.release, after_in_child=SEEING.release)
-LOCK = RLock()  # of whoever writes
-os.register_at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release)
-
-
-@final
-@dataclass(slots=True, eq=False)
-class _Step:
-    """What one thread has waiting; the process that asked for it takes it."""
-
-    work: Callable[[Connection], Any]
-    rows: int  # at most; one is refused before it is written, of several the first must be undone
-    process: int
-    done: bool = False
-    result: Any = None
-    error: Exception | None = None
-
-    def take(self, connection: Connection) -> None:
-        """All of it or, where it is refused, nothing."""
-        if self.rows > 1:
-            connection.run("SAVEPOINT step")
-        try:
-            self.result = self.work(connection)
-        except PrivcfsError as error:
-            if self.rows > 1:
-                connection.run("ROLLBACK TO SAVEPOINT step")
-            self.error = error
 
 
 class _Held(NamedTuple):
@@ -91,7 +57,7 @@ class ChainedLedger(Ledger):
     _patience: float
 
     def _open(self, limit: Limit | None, graph_id: str | None, known: Head | None, head_file: HeadFile | None) -> None:
-        self._waiting: deque[_Step] = deque()
+        self._group = GroupCommit()
         self._seen: Head | None = None  # the newest row that this process knows of
         self._head_file = head_file
         self._head_is_kept = False  # from the first head that was read or written on
@@ -210,7 +176,8 @@ class ChainedLedger(Ledger):
         def work(connection: Connection) -> list[str | None]:
             return [records.charge(connection, request) for request in requests]
 
-        found: list[str | None] = self._together(work, len(requests), "nothing was charged, try again")
+        advice = "nothing was charged, try again"
+        found: list[str | None] = self._group.run(work, len(requests), advice, self._commit, self._patience)
         return found
 
     def finish_all(self, answers: Sequence[tuple[Request, str]]) -> list[str]:
@@ -218,52 +185,19 @@ class ChainedLedger(Ledger):
             return [records.finish(connection, request, release) for request, release in answers]
 
         ids = ", ".join(request.request_id for request, _ in answers)
-        found: list[str] = self._together(work, len(answers), f"it is paid: ask again with request id {ids}")
+        advice = f"it is paid: ask again with request id {ids}"
+        found: list[str] = self._group.run(work, len(answers), advice, self._commit, self._patience)
         return found
 
-    def _together(self, work: Callable[[Connection], Any], rows: int, otherwise: str) -> Any:
-        """The result of a step, durable; the first thread to get the lock takes the steps of all that wait."""
-        step = _Step(work, rows, os.getpid())
-        self._waiting.append(step)
-        if not LOCK.acquire(timeout=6 * self._patience):
-            try:
-                self._waiting.remove(step)
-            except ValueError:
-                raise LedgerError("ledger does not answer; ask again with the same request id: it pays once.") from None
-            raise LedgerLocked(f"ledger does not answer; {otherwise}.")
-        try:
-            while not step.done:
-                self._take_steps()
-        finally:
-            LOCK.release()
-        if isinstance(step.error, LedgerError):
-            raise type(step.error)(str(step.error).replace(UNKNOWN, otherwise)) from None
-        if step.error is not None:
-            raise step.error
-        return step.result
-
-    def _take_steps(self) -> None:
-        mine: list[_Step] = []
-        failed: Exception | None = LedgerError("ledger was interrupted; ask again with the same request id.")
-        try:
-            while self._waiting and len(mine) < MOST_STEPS:
-                mine += [step for step in (self._waiting.popleft(),) if step.process == os.getpid()]
-            known = self._known(to_write=True)
-            with self._writing(UNKNOWN) as connection:
-                records.newest_head(connection, known)
-                for step in mine:
-                    step.take(connection)
-                newest = records.newest_head(connection)
-            self._see(newest)
-            self._follow(newest, known)
-            failed = None
-        except LedgerError as error:
-            failed = error
-        except SettingsError as error:  # a disk that failed just now: what was charged stays charged
-            failed = LedgerError(f"{error} Ask again with the same request id: it pays once.")
-        finally:
-            for step in mine:
-                step.error, step.done = failed or step.error, True
+    def _commit(self, take_steps: Callable[[Connection], None]) -> None:
+        """Runs some steps in the only writing transaction, on a chain that holds everything that is known of it."""
+        known = self._known(to_write=True)
+        with self._writing(ADVICE) as connection:
+            records.newest_head(connection, known)
+            take_steps(connection)
+            newest = records.newest_head(connection)
+        self._see(newest)
+        self._follow(newest, known)
 
     def balance(self, analyst: str | None = None) -> Balance:
         mine = "" if analyst is None else "AND e.analyst = :analyst"

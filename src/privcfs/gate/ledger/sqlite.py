@@ -28,10 +28,11 @@ from privcfs.errors import (
     SettingsError,
 )
 from privcfs.gate.accounting import Limit
-from privcfs.gate.ledger.chain import LOCK, ChainedLedger
+from privcfs.gate.ledger.chain import ChainedLedger
 from privcfs.gate.ledger.claims import Claims, file_claims
 from privcfs.gate.ledger.heads import HeadFile, refuse_others
 from privcfs.gate.ledger.ledger import Request
+from privcfs.gate.ledger.locks import LOCK
 from privcfs.gate.ledger.records import TABLE, VERSION, Connection
 from privcfs.gate.ledger.reserve import Reserve
 from privcfs.public.head import Head

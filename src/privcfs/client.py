@@ -9,13 +9,16 @@ from types import TracebackType
 from typing import Any, Self, final
 from urllib.parse import quote
 
-import httpx
-
 from privcfs import errors
-from privcfs.errors import LedgerError, PrivcfsError
+from privcfs.errors import LedgerError, MissingDependency, PrivcfsError
 from privcfs.public.interventions import Intervention
 from privcfs.public.labels import labels_from_dict
 from privcfs.public.release import Release
+
+try:
+    import httpx
+except ImportError:
+    raise MissingDependency("the client needs httpx: pip install 'privcfs[client]'.") from None
 
 RETRIES = 5
 PATIENCE = 0.2  # seconds before the first retry; doubled each time

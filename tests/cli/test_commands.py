@@ -146,7 +146,7 @@ def test_an_owners_mistakes_are_named(shell: Shell, old: str, new: str, message:
 def test_a_limit_is_raised_on_purpose_and_in_one_place(shell: Shell) -> None:
     shell.ask("explain", "person-0", "--epsilon", "1")
     said = shell.run("budget", "--set-limit", "20").stdout
-    assert "Limits changed, in the ledger and in vault.toml." in said
+    assert "Limits changed in the ledger and in vault.toml." in said
     assert "for a new ledger" not in said
     assert shell.ask("budget")["left"] == "19"
     assert 'limit = "20"  ' in (shell.folder / "vault.toml").read_text(), "the file follows, comments and all"
@@ -219,6 +219,29 @@ def test_suggestions_whose_price_cannot_be_divided_leave_a_little_unspent(shell:
     assert shell.ask("budget")["spent"] == "0.999"
 
 
+def test_what_is_left_for_an_analyst_is_the_least_of_cap_own_limit_and_everyones(shell: Shell) -> None:
+    shell.ask("keys", "make", "lea", "--cap", "0.5")
+    shell.ask("explain", "person-1", "--epsilon", "0.4", "--analyst", "lea", "--yes")
+    assert "Limit 0.5, left 0.1: 0 more releases at epsilon 1." in shell.run("budget", "--analyst", "lea").stdout
+    fields = shell.ask("budget", "--analyst", "lea", "--price", "0.05")
+    assert (fields["left"], fields["limited_by"], fields["more_releases"]) == ("0.1", "you", 2)
+    for analyst in ("ann", "bob"):
+        shell.ask("explain", "person-1", "--epsilon", "4", "--analyst", analyst, "--yes")
+    assert "Limit 4, left 1.6 of the limit of all analysts: 1 more" in shell.run("budget", "--analyst", "zoe").stdout
+    assert shell.ask("budget")["limited_by"] == "everyone"
+
+
+def test_a_budget_at_a_price_below_the_least_is_refused(shell: Shell) -> None:
+    assert "the least price of an answer here is 0.01" in shell.fails(BadEpsilon, "budget", "--price", "0.001")
+
+
+def test_a_limit_that_the_vault_file_does_not_name_is_changed_in_the_ledger_alone(shell: Shell) -> None:
+    path = shell.folder / "vault.toml"
+    path.write_text(path.read_text().replace('limit_per_analyst = "4"', '# limit_per_analyst = "2"'))
+    shell.ask("explain", "person-1", "--epsilon", "1")
+    assert "Limits changed in the ledger.\n" in shell.run("budget", "--set-analyst-limit", "3").stdout
+
+
 def test_a_question_below_the_least_price_is_refused(shell: Shell) -> None:
     message = shell.fails(BadEpsilon, "explain", "person-3", "--epsilon", "0.009")
     assert "epsilon is 0.009; the least price of an answer here is 0.01." in " ".join(message.split())
@@ -246,8 +269,8 @@ def test_ledger_and_head_are_for_their_owner_alone(shell: Shell) -> None:
     [
         ({"labels": {"3": "eve"}}, "the names are this vault's"),
         ({"labels": {"99": "eve"}}, "the names are this vault's"),
-        ({"note": "added"}, "no field was changed or added"),
-        ({"guarantee": {"delta": "0.5"}}, "no field was changed or added"),
+        ({"note": "added"}, "the file has the fields of a certificate, as this program writes them"),
+        ({"guarantee": {"delta": "0.5"}}, "the file has the fields of a certificate, as this program writes them"),
     ],
     ids=str,
 )

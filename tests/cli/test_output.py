@@ -1,10 +1,11 @@
 """What goes out to a terminal carries no control characters, whatever names and cells a file holds."""
 
 import json
+from fractions import Fraction
 
 import pytest
 
-from privcfs.cli.output import complain, emit, printable, say
+from privcfs.cli.output import complain, emit, odds, printable, say
 from privcfs.errors import ContextError
 
 HOSTILE = "ann\x1b[2J\x9b31m\x07\r\x7f\u202e\udcff"
@@ -35,3 +36,10 @@ def test_json_is_plain_and_still_means_the_same(capsys: pytest.CaptureFixture[st
 
 def test_ordinary_text_stays_as_it_is() -> None:
     assert printable("Zoë, 東京, 3 ± 1 [bold]") == "Zoë, 東京, 3 ± 1 [bold]"
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "words"), [("0", "1.00"), ("1", "2.72"), ("5", "148.42"), ("8", "2,981"), ("21", "e^21")]
+)
+def test_the_factor_of_odds_is_rounded_up(epsilon: str, words: str) -> None:
+    assert odds(Fraction(epsilon)) == words

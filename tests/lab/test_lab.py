@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from privcfs import Method
 from privcfs.embedded import load_dataset
+from privcfs.errors import MissingDependency
 from privcfs.lab import cli as lab_cli
 from privcfs.lab import inspect
 from privcfs.lab.bench import as_module
@@ -80,3 +81,10 @@ def test_help_names_the_commands() -> None:
     shown = lab("--help").stdout
     for word in ("certify", "bench", "price", "reproduce"):
         assert word in shown
+
+
+def test_a_missing_package_of_the_laboratory_is_named_in_one_line() -> None:
+    script = "import sys; sys.modules['dp_accounting'] = None; from privcfs.lab.command import main; main()"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    assert done.returncode == MissingDependency.exit_code
+    assert done.stderr == "Error: the laboratory needs dp_accounting: pip install 'privcfs[lab]'.\n"

@@ -1,6 +1,7 @@
 """The commands of `privcfs`."""
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from secrets import token_hex
@@ -12,15 +13,16 @@ from rich.progress import Progress
 import privcfs
 from privcfs.cli.demo import run_demo
 from privcfs.cli.output import balance_fields, console, emit, odds, say, warn
-from privcfs.cli.settings import load_settings, template
+from privcfs.cli.settings import Settings, load_settings, template
 from privcfs.cli.spending import YesOption, agree_to_one
 from privcfs.embedded import NAMES
 from privcfs.errors import BudgetExhausted, InputError, SettingsError, VerificationFailed
-from privcfs.gate.accounting import Limit
+from privcfs.gate.accounting import Balance, Limit
 from privcfs.gate.certificates import verify as check
 from privcfs.gate.contracts import FixedPrice, Pure
 from privcfs.gate.entries import enter
 from privcfs.gate.ledger.heads import HeadFile
+from privcfs.gate.ledger.ledger import Ledger
 from privcfs.gate.method import going_beyond
 from privcfs.gate.questions.question import OWNER
 from privcfs.gate.snapshots import ONE_EDGE, Noise, publish_snapshot
@@ -90,7 +92,8 @@ def init(
     if as_json:
         emit({"written": str(path)})
         return
-    say(f"Wrote {path}. Put your files where it says, then: privcfs explain NODE --epsilon 1 --vault {path}")
+    say(f"Wrote {path}. Put your files where it says. Make the public model with: privcfs train --labels labels.csv")
+    say(f"(or name one that you have), then ask: privcfs explain NODE --epsilon 1 --vault {path}")
 
 
 BeyondOption = Annotated[
@@ -222,11 +225,14 @@ def budget(
     set_analyst_limit: Annotated[
         str | None, typer.Option(help="The owner's decision: change the limit of each analyst.")
     ] = None,
-    price: Annotated[str, typer.Option(help="Show how many more releases at this epsilon fit.")] = "1",
+    price: Annotated[
+        str | None, typer.Option(help="Show how many more releases at this epsilon fit; 1, or the least price.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show what is spent, held and left; check the ledger's chain on the way."""
     settings = load_settings(vault)
+    epsilon = settings.checked_price(price)
     if export_head is not None:
         exported = HeadFile(export_head)
         ledger = settings.ledger_as_it_is(exported.read(), trusting=exported)
@@ -240,7 +246,7 @@ def budget(
         settings.write_limit(ledger.limit)
         settings = load_settings(vault)
         if not as_json:
-            say(f"Limits changed, in the ledger and in {vault}.")
+            say(f"Limits changed in the ledger{'' if settings.other_limit(ledger) else f' and in {vault}'}.")
     else:
         ledger = settings.ledger()
     if check_head is not None:
@@ -248,24 +254,26 @@ def budget(
         if kept is None:
             raise InputError(f"head file {check_head} does not exist; give one that --export-head wrote.")
         ledger.verify(kept)
-    balance, contract = ledger.balance(analyst), ledger.limit.contract
+    balance, contract = _balance_of(settings, ledger, analyst), ledger.limit.contract
+    left, whose_limit = _left(ledger, balance)
     fixed = isinstance(contract, FixedPrice)
-    cost = Fraction(1) if fixed else contract.cost(settings.dearest_mechanism(), parse_epsilon(price))
-    more = None if balance.left is None or not cost else int(balance.left / cost)
+    cost = Fraction(1) if fixed else contract.cost(settings.dearest_mechanism(), epsilon)
+    more = int(left / cost) if cost else None
     if as_json:
-        fields = {**balance_fields(balance), "analyst": analyst, "head": json.loads(ledger.head().to_json())}
+        fields = {**balance_fields(balance), "left": show(left), "limited_by": whose_limit, "analyst": analyst}
+        fields |= {"head": json.loads(ledger.head().to_json())}
         means = {"meaning": ledger.meaning(), "contract": contract.to_dict()}
-        emit({**fields, **means, "price": price, "more_releases": more})
+        emit({**fields, **means, "price": show(epsilon), "more_releases": more})
         return
     whose = "all analysts" if analyst is None else analyst
     say(
         f"Budget of {whose}: {balance.unit} {show(balance.spent)} spent in {balance.releases} answers "
         f"({show(balance.held)} held)"
     )
-    if balance.limit is not None and balance.left is not None:
-        at = "" if fixed else f" at epsilon {price}"
-        count = "any number of" if more is None else more
-        say(f"Limit {show(balance.limit)}, left {show(balance.left)}: {count} more releases{at}.")
+    at, count = "" if fixed else f" at epsilon {show(epsilon)}", "any number of" if more is None else more
+    own = "No limit of their own" if balance.limit is None else f"Limit {show(balance.limit)}"
+    of_all = " of the limit of all analysts" if analyst is not None and whose_limit == "everyone" else ""
+    say(f"{own}, left {show(left)}{of_all}: {count} more releases{at}.")
     say(f"The limit of all together means: {ledger.meaning()}.")
     if isinstance(contract, Pure) and not ledger.narrower():
         spent = ledger.balance().spent
@@ -273,6 +281,20 @@ def budget(
     if note := settings.other_limit(ledger):
         say(note)
     say("Ledger: chain valid.")
+
+
+def _balance_of(settings: Settings, ledger: Ledger, analyst: str | None) -> Balance:
+    """The account of all analysts or of one, whose limit is then the least of those for this analyst alone."""
+    balance = ledger.balance(analyst)
+    cap = None if analyst is None else settings.cap_of(analyst)
+    limits = [limit for limit in (balance.limit, cap) if limit is not None]
+    return replace(balance, limit=min(limits) if limits else None)
+
+
+def _left(ledger: Ledger, balance: Balance) -> tuple[Fraction, str]:
+    """What may still be spent from an account, and whose limit that is: the account's own, or everyone's."""
+    everyone = ledger.balance().left or Fraction(0)
+    return (everyone, "everyone") if balance.left is None or balance.left >= everyone else (balance.left, "you")
 
 
 @app.command(name="enter")
@@ -377,7 +399,9 @@ def verify(
     if beyond is not None:
         method = going_beyond(_read_release(beyond)[1].intervention, method)
     checks = check(release, settings.ledger(), context, method)
-    checks["no field was changed or added"] = json.loads(text) == release.to_dict()
+    checks["the file has the fields of a certificate, as this program writes them"] = (
+        json.loads(text) == release.to_dict()
+    )
     failed = [name for name, good in checks.items() if not good]
     if as_json:
         emit({"valid": not failed, "checks": checks})
@@ -385,7 +409,7 @@ def verify(
         for name, good in checks.items():
             say(f"{'yes' if good else 'NO '}  {name}")
     if failed:
-        raise VerificationFailed(f"certificate is not valid: {'; '.join(failed)}: no.")
+        raise VerificationFailed(f"certificate is not valid; these do not hold: {'; '.join(failed)}.")
 
 
 def _read_release(certificate: Path) -> tuple[str, Release]:

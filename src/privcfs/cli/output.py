@@ -60,8 +60,8 @@ def balance_fields(balance: Balance) -> dict[str, Any]:
 
 
 def odds(epsilon: Fraction) -> str:
-    """The factor by which a release can move anyone's odds about the graph."""
+    """The factor by which a release can move anyone's odds about the graph, rounded up: it is an upper bound."""
     if epsilon > 20:
         return f"e^{show(epsilon)}"
     factor = math.exp(epsilon)
-    return f"{factor:,.2f}" if factor < 1000 else f"{factor:,.0f}"
+    return f"{math.ceil(100 * factor) / 100:,.2f}" if factor < 1000 else f"{math.ceil(factor):,}"

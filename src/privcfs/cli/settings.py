@@ -5,11 +5,12 @@ import secrets
 import tomllib
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, cast, final
 
 from privcfs.cli.ties import enlist, refuse_second_budget, tie
-from privcfs.errors import ContextError, InputError, LedgerMissing, SettingsError
+from privcfs.errors import BadEpsilon, ContextError, InputError, LedgerMissing, SettingsError
 from privcfs.files import EdgeListReader, read_features, read_node_ids
 from privcfs.gate.accounting import Limit
 from privcfs.gate.contracts import Contract, contract_from
@@ -35,7 +36,7 @@ from privcfs.public.candidates.ladders import Ladders
 from privcfs.public.candidates.pairs import Listed
 from privcfs.public.candidates.small_sets import SmallSets
 from privcfs.public.context import PublicContext
-from privcfs.public.epsilon import show
+from privcfs.public.epsilon import parse_epsilon, show
 from privcfs.public.guidance.worlds import Worlds
 from privcfs.public.head import Head
 from privcfs.store import PAIRS, SUFFIX, open_store
@@ -220,6 +221,25 @@ class Settings:
             f"The limits in {self.file.name} are for a new ledger; those of this one hold: {describe(ledger.limit)}. "
             "Change them with: privcfs budget --set-limit or --set-analyst-limit."
         )
+
+    def checked_price(self, epsilon: str | None) -> Fraction:
+        """A price that is not below the least; 1 where none is given, or the least price where that is more."""
+        least = parse_epsilon(self.tables["budget"].get("least_price", LEAST_PRICE))
+        price = max(Fraction(1), least) if epsilon is None else parse_epsilon(epsilon)
+        if price < least:
+            raise BadEpsilon(f"epsilon is {show(price)}; the least price of an answer here is {show(least)}.")
+        return price
+
+    def cap_of(self, analyst: str) -> Fraction | None:
+        """The most that the service's keys allow to an analyst, where all of this analyst's keys have a cap."""
+        url = self.service_database()
+        if url.startswith(SQLITE) and not exists(Path(url.removeprefix(SQLITE))):
+            return None
+        try:
+            from privcfs.service.keys import Keys, caps_of_analysts
+        except ImportError:  # no service here
+            return None
+        return caps_of_analysts(Keys(url, self.log_days()).all()).get(analyst)
 
     def write_limit(self, limit: Limit) -> None:
         """Brings the limits in the vault file up to date, where each stands in a line of its own."""

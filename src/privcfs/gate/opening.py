@@ -41,9 +41,12 @@ def refuse_confusion(context: PublicContext, secrets: Secrets | None) -> None:
     }
     for assumption, is_secret in hidden.items():
         if is_secret != (assumption in context.assumptions):
-            what = "keeps secret what the context calls public" if is_secret else "lacks what the context calls secret"
             raise SettingsError(
-                f"vault {what} ({assumption.name}); give PublicContext the matching assumptions=privcfs.hiding(...)."
+                f"vault keeps secret what the context calls public ({assumption.name}); give PublicContext the "
+                "matching assumptions=privcfs.hiding(...)."
+                if is_secret
+                else f"vault lacks what the context calls secret ({assumption.name}); give it with "
+                "Vault(..., secrets=privcfs.Secrets(context, ...))."
             )
 
 

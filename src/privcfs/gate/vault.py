@@ -68,9 +68,7 @@ os.register_at_fork(before=ANSWERING.acquire, after_in_parent=ANSWERING.release,
 class Vault:
     """Holds a private graph and lets out paid releases, one at a time."""
 
-    __slots__ = (
-        *("_answer_seconds", "_failures", "_graph", "_ledger", "_randomness", "_readable", "_side", "_storing"),
-    )
+    __slots__ = ("_answer_seconds", "_failures", "_graph", "_ledger", "_randomness", "_readable", "_side", "_storing")
 
     def __init__(
         self,

@@ -60,6 +60,12 @@ def test_every_position_has_an_answer_that_fits_the_room(make: Make) -> None:
     assert all('"an id"' in answer for answer in answers)
 
 
+def test_a_question_that_reserves_too_little_room_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("privcfs.gate.questions.release.longest_addition", lambda *_: 0)
+    with pytest.raises(AssertionError):
+        test_every_position_has_an_answer_that_fits_the_room(QUESTIONS[ReleaseQuestion])
+
+
 @each_question
 def test_the_price_is_known_before_anything_is_prepared_and_never_rises(make: Make) -> None:
     question = make(side_of(random_world(4)), Asker())

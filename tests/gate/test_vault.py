@@ -7,6 +7,7 @@ from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -175,7 +176,7 @@ def test_a_fork_beside_an_evaluation_leaves_a_child_that_can_release(
     assert vault.balance().spent == 2
 
 
-def test_opening_a_vault_reads_no_edge(monkeypatch: pytest.MonkeyPatch) -> None:
+def opening_reads_no_edge(monkeypatch: pytest.MonkeyPatch, graph: PrivateGraph, context: PublicContext) -> None:
     """The model is tried out on the snapshot; the private graph is only asked for its number of nodes."""
     seen: list[PrivateGraph] = []
 
@@ -184,11 +185,20 @@ def test_opening_a_vault_reads_no_edge(monkeypatch: pytest.MonkeyPatch) -> None:
         return evaluate(graph, *given)
 
     monkeypatch.setattr(opening, "evaluate", watching)
-    world = random_world(3)
-    graph = world.graph
-    Vault(graph, world.context, ledger=MemoryLedger())
+    Vault(graph, context, ledger=MemoryLedger())
     assert len(seen) == 2
-    assert all(one is not graph for one in seen)
+    assert all(one is not graph for one in seen), "the private graph was evaluated before anything was paid"
+
+
+def test_opening_a_vault_reads_no_edge(monkeypatch: pytest.MonkeyPatch) -> None:
+    opening_reads_no_edge(monkeypatch, random_world(3).graph, random_world(3).context)
+
+
+def test_a_vault_that_tries_its_model_on_the_private_graph_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = random_world(3).graph
+    monkeypatch.setattr(opening, "PrivateGraph", SimpleNamespace(from_snapshot=lambda _: graph))
+    with pytest.raises(AssertionError, match="was evaluated before anything was paid"):
+        opening_reads_no_edge(monkeypatch, graph, random_world(3).context)
 
 
 def test_a_refused_request_reads_nothing_and_pays_nothing(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, cast, final
 
 from privcfs.cli.ties import enlist, refuse_second_budget, tie
-from privcfs.errors import BadEpsilon, ContextError, InputError, LedgerMissing, SettingsError
+from privcfs.errors import ContextError, InputError, LedgerMissing, SettingsError
 from privcfs.files import EdgeListReader, read_features, read_node_ids
 from privcfs.gate.accounting import Limit
 from privcfs.gate.contracts import Contract, contract_from
@@ -22,6 +22,7 @@ from privcfs.gate.ledger.records import describe
 from privcfs.gate.mechanisms import MECHANISMS
 from privcfs.gate.mechanisms.mechanism import Mechanism
 from privcfs.gate.method import DEAREST, Method
+from privcfs.gate.questions.question import checked_price
 from privcfs.gate.vault import LEAST_PRICE, Vault
 from privcfs.private.graph import PrivateGraph
 from privcfs.private.secrets import Secrets
@@ -225,10 +226,7 @@ class Settings:
     def checked_price(self, epsilon: str | None) -> Fraction:
         """A price that is not below the least; 1 where none is given, or the least price where that is more."""
         least = parse_epsilon(self.tables["budget"].get("least_price", LEAST_PRICE))
-        price = max(Fraction(1), least) if epsilon is None else parse_epsilon(epsilon)
-        if price < least:
-            raise BadEpsilon(f"epsilon is {show(price)}; the least price of an answer here is {show(least)}.")
-        return price
+        return max(Fraction(1), least) if epsilon is None else checked_price(epsilon, least)
 
     def cap_of(self, analyst: str) -> Fraction | None:
         """The most that the service's keys allow to an analyst, where all of this analyst's keys have a cap."""

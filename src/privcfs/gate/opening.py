@@ -22,6 +22,7 @@ from privcfs.public.context import PublicContext, Readable
 
 
 def refuse_mismatch(graph: PrivateGraph, context: PublicContext, simulation: bool) -> None:
+    """Graph and context must have the same nodes, and a simulated snapshot is for experiments alone."""
     if graph.number_of_nodes != context.number_of_nodes:
         raise SettingsError(
             f"number_of_nodes is {graph.number_of_nodes}, but features has {context.number_of_nodes} rows; match them."

@@ -64,12 +64,7 @@ class PublicSide:
 
     def price(self, epsilon: Price) -> Fraction:
         """The price of a question; refuses one below the least price."""
-        price = parse_epsilon(epsilon)
-        if price < self.least_price:
-            raise BadEpsilon(
-                f"epsilon is {show(price)}; the least price of an answer here is {show(self.least_price)}."
-            )
-        return price
+        return checked_price(epsilon, self.least_price)
 
 
 class Question(ABC):
@@ -124,6 +119,14 @@ def checked_intervention(intervention: Intervention, context: PublicContext) -> 
     if any(not 0 <= one < bound for named, bound in bounds for one in named):
         raise InputError("intervention names a node or a feature that does not exist; give one of this graph.")
     return intervention
+
+
+def checked_price(epsilon: Price, least: Fraction) -> Fraction:
+    """A price that is not below the least price."""
+    price = parse_epsilon(epsilon)
+    if price < least:
+        raise BadEpsilon(f"epsilon is {show(price)}; the least price of an answer here is {show(least)}.")
+    return price
 
 
 def checked_name(text: str, argument: str) -> str:

@@ -15,7 +15,6 @@ FILES = sorted(SOURCE.rglob("*.py"))
 MOST_LINES, MOST_BRANCHES = 35, 10  # of a function in trusted code
 BRANCHES = (ast.If, ast.IfExp, ast.For, ast.While, ast.Try, ast.ExceptHandler, ast.BoolOp, ast.comprehension)
 TRUSTED = [path for path in FILES if path.relative_to(SOURCE).parts[0] in ("private", "gate")]
-OWNERS = {"errors", "store", "files", "importing", "public", "private", "gate", "embedded"}
 LAYERS = {
     "errors.py": set(),
     "store.py": {"errors"},
@@ -44,7 +43,6 @@ LAYERS = {
         "service",
         "cli",
     },
-    "lab": {"errors", "store", "files", "importing", "public", "private", "gate", "embedded", "pyg", "cli", "lab"},
 }
 
 
@@ -83,6 +81,31 @@ def test_the_policy_rejects_a_file_that_breaks_it(tmp_path: Path) -> None:
     twin = tmp_path / "peek.py"
     twin.write_text("def peek():\n    from privcfs.private.graph import PrivateGraph\n")
     assert not imported(twin) <= LAYERS["public"]
+
+
+def modules(path: Path) -> set[str]:
+    """Everything that a file imports, by its full name."""
+    tree = ast.walk(ast.parse(path.read_text()))
+    found = {alias.name for node in tree if isinstance(node, ast.Import) for alias in node.names}
+    tree = ast.walk(ast.parse(path.read_text()))
+    return found | {node.module or "" for node in tree if isinstance(node, ast.ImportFrom)}
+
+
+def uses_the_laboratory(path: Path) -> bool:
+    return any(module.split(".")[0] == "privcfs_lab" for module in modules(path))
+
+
+def test_nothing_but_the_laboratory_and_its_tests_imports_the_laboratory() -> None:
+    assert not [name(path) for path in FILES if uses_the_laboratory(path)]
+    tests = sorted((ROOT / "tests").rglob("*.py"))
+    outside = [path for path in tests if path.relative_to(ROOT / "tests").parts[0] != "lab"]
+    assert not [str(path.relative_to(ROOT)) for path in outside if uses_the_laboratory(path)]
+
+
+def test_the_check_sees_a_file_that_imports_the_laboratory(tmp_path: Path) -> None:
+    twin = tmp_path / "twin.py"
+    twin.write_text("from privcfs_lab.audit import checks\n")
+    assert uses_the_laboratory(twin)
 
 
 def test_every_file_has_a_zone() -> None:
@@ -175,7 +198,7 @@ def test_a_float_anywhere_in_a_draw_is_found() -> None:
 
 
 def test_scores_are_unsealed_only_where_they_must_be() -> None:
-    allowed = {"private", "gate", "lab"}
+    allowed = {"private", "gate"}
     users = {name(path) for path in FILES if ".unseal()" in path.read_text()}
     assert {Path(user).parts[0] for user in users} <= allowed
     gate = {user for user in users if user.startswith("gate")}

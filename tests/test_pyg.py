@@ -1,55 +1,18 @@
-"""The bridge to PyTorch Geometric: what leaves is public or paid for; open methods work the same way."""
+"""The bridge to PyTorch Geometric: what leaves is public or paid for."""
 
 import logging
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 import torch
-from torch_geometric.explain import Explainer
-from torch_geometric.nn import GCNConv
 
-from privcfs import Intervention, Method, PrivateGraph, PublicContext, Release, TorchBackbone, Vault
+from privcfs import Method, PrivateGraph, PublicContext, Release, TorchBackbone, Vault
 from privcfs.errors import BackboneError, InputError
-from privcfs.lab.baselines.baseline import Baseline, Operations
-from privcfs.lab.baselines.cf_gnn_explainer import CFGNNExplainer
-from privcfs.lab.baselines.combinex import Combinex
-from privcfs.lab.baselines.greedy import Greedy
-from privcfs.lab.baselines.pns import PNS
-from privcfs.lab.baselines.rc_explainer import RCExplainer
-from privcfs.lab.baselines.rr_ldp import RRLDP
-from privcfs.lab.pyg import OpenCounterfactual
 from privcfs.public.candidates import RULES
-from privcfs.pyg import Counterfactual, PrivateCounterfactual, public_inputs
-from tests.worlds import random_pairs
-
-NODES, FEATURES, CLASSES = 16, 7, 3
-
-
-class Network(torch.nn.Module):
-    """The two-layer network of the library's own examples."""
-
-    def __init__(self, gate: Callable[[torch.Tensor], torch.Tensor] = torch.relu) -> None:
-        super().__init__()
-        torch.manual_seed(0)
-        self.first, self.second, self.gate = GCNConv(FEATURES, 8), GCNConv(8, CLASSES), gate
-
-    def forward(self, x: torch.Tensor, edge_index: torch.Tensor) -> torch.Tensor:
-        hidden = self.gate(self.first(x, edge_index))
-        scores: torch.Tensor = self.second(hidden, edge_index)
-        return scores
-
-
-def graphs() -> tuple[np.typing.NDArray[np.int64], np.typing.NDArray[np.int64], sp.csr_array]:
-    """Private pairs, public pairs (half of them and two that do not exist), features."""
-    rng = np.random.default_rng(1)
-    pairs = random_pairs(rng, NODES, 0.3)
-    absent = [(u, w) for u in range(NODES) for w in range(u + 1, NODES) if [u, w] not in pairs.tolist()][:2]
-    snapshot = np.unique(np.concatenate([pairs[::2], np.array(absent)]), axis=0)
-    return pairs, snapshot, sp.csr_array((rng.random((NODES, FEATURES)) < 0.6).astype(np.float32))
+from privcfs.pyg import PrivateCounterfactual, public_inputs
+from tests.pyg_models import CLASSES, FEATURES, NODES, Network, explainer, graphs
 
 
 def vault(folder: Path, pairs: np.typing.NDArray[np.int64] | None = None, method: Method | None = None) -> Vault:
@@ -58,17 +21,6 @@ def vault(folder: Path, pairs: np.typing.NDArray[np.int64] | None = None, method
     context = PublicContext(features, snapshot, backbone)
     graph = PrivateGraph.from_edges(private if pairs is None else pairs, number_of_nodes=NODES)
     return Vault(graph, context, ledger=f"sqlite:///{folder / 'ledger.db'}", limit="100", method=method)
-
-
-def explainer(algorithm: Counterfactual, model: torch.nn.Module | None = None, **changed: Any) -> Explainer:
-    settings: dict[str, Any] = {
-        "explanation_type": "model",
-        "node_mask_type": "attributes",
-        "edge_mask_type": "object",
-        "model_config": {"mode": "multiclass_classification", "task_level": "node", "return_type": "raw"},
-        **changed,
-    }
-    return Explainer(model or Network(), algorithm, **settings)
 
 
 def test_a_release_arrives_as_an_explanation_and_is_paid(tmp_path: Path) -> None:
@@ -208,37 +160,3 @@ def test_without_feature_masks_no_feature_mask_is_asked_for(tmp_path: Path) -> N
     owned = vault(tmp_path, method=Method(candidates=RULES["edges-only"]))
     found = explainer(PrivateCounterfactual(owned, "1"), node_mask_type=None)(*public_inputs(owned), index=2)
     assert not found.intervention.mask
-
-
-@pytest.mark.parametrize("method", [CFGNNExplainer(), PNS(), RCExplainer(), Combinex(), Greedy()])
-def test_open_methods_explain_the_graph_that_they_are_given(method: Baseline) -> None:
-    private, _, features = graphs()
-    both = torch.from_numpy(np.concatenate([private, private[:, ::-1]]).T.copy())
-    x, model = torch.from_numpy(features.toarray()), Network()
-    flipped = 0
-    for node in range(4):
-        found = explainer(OpenCounterfactual(method), model)(x, both, index=node)
-        changed = x.clone()
-        changed[node, list(found.intervention.mask)] = 0
-        kept = both[:, found.edge_mask == 0]
-        with torch.no_grad():
-            before, after = (model(*given)[node].argmax() for given in ((x, both), (changed, kept)))
-        assert found.flips == bool(before != after)
-        assert found.flips or isinstance(method, PNS) or found.intervention == Intervention()
-        flipped += found.flips
-    assert flipped >= 1
-
-
-def test_an_open_method_refuses_a_model_that_it_cannot_copy() -> None:
-    private, _, features = graphs()
-    both = torch.from_numpy(np.concatenate([private, private[:, ::-1]]).T.copy())
-    with pytest.raises(InputError, match="model does not answer as its GCNConv layers do"):
-        explainer(OpenCounterfactual(Greedy()), Network(torch.tanh))(
-            torch.from_numpy(features.toarray()), both, index=0
-        )
-
-
-def test_a_method_with_noise_of_its_own_is_no_open_method() -> None:
-    with pytest.raises(InputError, match="RRLDP adds noise of its own"):
-        OpenCounterfactual(RRLDP())
-    assert OpenCounterfactual(Greedy(Operations.EDGES)).masks_features is False

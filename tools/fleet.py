@@ -27,10 +27,10 @@ from privcfs.cli.batch import open_vault
 from privcfs.fleet.cluster import LOOPBACK, release_on_ray
 from privcfs.fleet.parts import TOGETHER, Job, parts
 from privcfs.gate.ledger import open_ledger
-from privcfs.lab.bench.rings import STEPS, ring_model, write_ring, write_ring_features
-from privcfs.lab.bench.timing import many_products, scaling
-from privcfs.lab.vaults import SETTINGS
 from privcfs.public.backbones.files import save_backbone
+from privcfs_lab.bench.rings import STEPS, ring_model, write_ring, write_ring_features
+from privcfs_lab.bench.timing import many_products, scaling
+from privcfs_lab.datasets.vault_folder import SETTINGS
 from tools.page import put
 from tools.postgres import Postgres
 

@@ -32,10 +32,10 @@ from privcfs.gate.method import Method
 from privcfs.gate.questions import release
 from privcfs.gate.questions.question import OWNER
 from privcfs.gate.vault import Vault
-from privcfs.lab.audit.blackbox import CONFIDENCE, Bound, lower_bound
-from privcfs.lab.audit.hostile import HALF_AGAINST_HALF, HostileWorld
 from privcfs.public.context import PublicContext
 from privcfs.public.release import Release
+from privcfs_lab.audit.blackbox import CONFIDENCE, Bound, lower_bound
+from privcfs_lab.audit.hostile import HALF_AGAINST_HALF, HostileWorld
 from tools import tuned_ids
 from tools.page import put
 from tools.small_disk import PAGE, SmallDisk, small_disk

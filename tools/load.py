@@ -25,7 +25,7 @@ from tests.shell import Shell
 
 from privcfs.embedded import load_dataset
 from privcfs.gate.ledger import open_ledger
-from privcfs.lab.vaults import write_vault
+from privcfs_lab.datasets.vault_folder import write_vault
 from tools.page import put
 from tools.postgres import Postgres
 

@@ -34,8 +34,8 @@ from tests.service.served import Served
 from tests.shell import Shell
 
 from privcfs.embedded import load_dataset
-from privcfs.lab.vaults import write_vault
 from privcfs.service.doorkeeper import MOST_WAITING, REFUSED_PER_SECOND
+from privcfs_lab.datasets.vault_folder import write_vault
 from tools.load import memory
 from tools.page import put
 

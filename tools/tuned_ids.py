@@ -30,10 +30,10 @@ from privcfs.gate.accounting import Limit
 from privcfs.gate.ledger.sqlite import SqliteLedger
 from privcfs.gate.method import Method
 from privcfs.gate.vault import Vault
-from privcfs.lab.audit.blackbox import Bound, lower_bound
-from privcfs.lab.audit.hostile import HALF_AGAINST_HALF as WORLD
 from privcfs.private.graph import PrivateGraph
 from privcfs.public.context import PublicContext
+from privcfs_lab.audit.blackbox import Bound, lower_bound
+from privcfs_lab.audit.hostile import HALF_AGAINST_HALF as WORLD
 from tools.small_disk import PAGE, SmallDisk, small_disk
 
 CLAIM = "1"

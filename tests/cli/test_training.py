@@ -136,7 +136,7 @@ def test_without_torch_one_line_says_what_to_install(owner: Inside) -> None:
 
 
 def test_training_needs_torch_alone(owner: Inside) -> None:
-    missing = ("pandas", "dp_accounting", "torch_geometric", "networkx", "matplotlib", "ogb", "pyarrow", "privcfs.lab")
+    missing = ("pandas", "dp_accounting", "torch_geometric", "networkx", "matplotlib", "ogb", "pyarrow", "privcfs_lab")
     script = f"import sys; sys.modules.update(dict.fromkeys({missing!r})); from privcfs.cli import main; main()"
     command = [sys.executable, "-c", script, "train", "--labels", "labels.csv"]
     done = subprocess.run(command, cwd=owner.folder, capture_output=True, text=True, timeout=60)

@@ -8,7 +8,7 @@ import sqlite3
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
@@ -26,10 +26,11 @@ from privcfs.errors import (
     SettingsError,
 )
 from privcfs.gate.accounting import Balance, Limit
+from privcfs.gate.contracts import contract_from
 from privcfs.gate.ledger import open_ledger
 from privcfs.gate.ledger.chain import ChainedLedger
 from privcfs.gate.ledger.ledger import Ledger, Request
-from privcfs.lab.audit.memory import MemoryLedger
+from privcfs.gate.ledger.memory import MemoryLedger
 from privcfs.public.head import Head
 
 ONE = Fraction(1)
@@ -47,6 +48,18 @@ def url(request: pytest.FixtureRequest) -> str:
     return str(request.getfixturevalue("postgres_url"))
 
 
+Make = Callable[[Limit], Ledger]
+
+
+@pytest.fixture(params=["sqlite", "postgresql", "memory"])
+def make(request: pytest.FixtureRequest) -> Make:
+    """Makes a new ledger of each kind; the one in memory follows the same rulebook and ends with the process."""
+    if request.param == "memory":
+        return MemoryLedger
+    place = request.getfixturevalue("postgres_url" if request.param == "postgresql" else "tmp_path")
+    return partial(open_ledger, str(place) if request.param == "postgresql" else f"sqlite:///{place / 'budget.db'}")
+
+
 def forge(url: str, statement: str) -> None:
     """What an intruder with all rights could do."""
     if url.startswith("sqlite"):
@@ -59,8 +72,8 @@ def forge(url: str, statement: str) -> None:
             connection.execute(statement.encode())
 
 
-def test_a_charge_is_paid_once_and_answered_once(url: str) -> None:
-    ledger = open_ledger(url, Limit.of("3"))
+def test_a_charge_is_paid_once_and_answered_once(make: Make) -> None:
+    ledger = make(Limit.of("3"))
     assert ledger.charge(request("a")) is None
     assert ledger.balance().held == 1
     assert ledger.charge(request("a")) is None, "a held request may be resumed"
@@ -72,8 +85,8 @@ def test_a_charge_is_paid_once_and_answered_once(url: str) -> None:
     assert balance.left == 2
 
 
-def test_an_id_belongs_to_its_analyst(url: str) -> None:
-    ledger = open_ledger(url, Limit.of("3"))
+def test_an_id_belongs_to_its_analyst(make: Make) -> None:
+    ledger = make(Limit.of("3"))
     ledger.charge(request("a", "ann"))
     ledger.finish(request("a", "ann"), "for ann")
     assert ledger.charge(request("a", "bob")) is None
@@ -82,16 +95,16 @@ def test_an_id_belongs_to_its_analyst(url: str) -> None:
 
 
 @pytest.mark.parametrize("other", [request("a", target=8), request("a", epsilon=ONE / 2)], ids=["target", "epsilon"])
-def test_an_id_with_other_parameters_is_a_conflict(url: str, other: Request) -> None:
-    ledger = open_ledger(url, Limit.of("3"))
+def test_an_id_with_other_parameters_is_a_conflict(make: Make, other: Request) -> None:
+    ledger = make(Limit.of("3"))
     ledger.charge(request("a"))
     with pytest.raises(RequestConflict, match="'a' was used before with other parameters; choose a new id"):
         ledger.charge(other)
     assert ledger.balance().spent == 1
 
 
-def test_a_refusal_changes_nothing_and_blocks_nobody(url: str) -> None:
-    ledger = open_ledger(url, Limit.of("2", "1"))
+def test_a_refusal_changes_nothing_and_blocks_nobody(make: Make) -> None:
+    ledger = make(Limit.of("2", "1"))
     ledger.charge(request("a"))
     before = ledger.head()
     with pytest.raises(BudgetExhausted, match="analyst's limit 1"):
@@ -146,8 +159,8 @@ def pays_together(ledger: Ledger) -> bool:
     return ledger.head() == before
 
 
-def test_several_charges_are_paid_together_or_not_at_all(url: str) -> None:
-    ledger = open_ledger(url, Limit.of("3", "2"))
+def test_several_charges_are_paid_together_or_not_at_all(make: Make) -> None:
+    ledger = make(Limit.of("3", "2"))
     assert pays_together(ledger)
     assert ledger.charge_all([request("a"), request("b"), request("c", "bob")]) == ["first", None, None]
     assert ledger.balance().spent == 3
@@ -329,8 +342,8 @@ def test_a_connection_is_not_shared_across_a_fork(url: str) -> None:
     assert ledger.balance().releases == 3
 
 
-def test_several_answers_are_kept_in_one_step_and_the_first_of_each_counts(url: str) -> None:
-    ledger = open_ledger(url, Limit.of("3"))
+def test_several_answers_are_kept_in_one_step_and_the_first_of_each_counts(make: Make) -> None:
+    ledger = make(Limit.of("3"))
     ledger.charge_all([request("a"), request("b")])
     ledger.finish(request("b"), "first")
     assert ledger.finish_all([(request("a"), "one"), (request("b"), "two")]) == ["one", "first"]
@@ -339,8 +352,8 @@ def test_several_answers_are_kept_in_one_step_and_the_first_of_each_counts(url: 
     ledger.verify()
 
 
-def test_looking_up_says_what_a_charge_would_say_and_changes_nothing(url: str) -> None:
-    ledger = open_ledger(url, Limit.of("3", "2"))
+def test_looking_up_says_what_a_charge_would_say_and_changes_nothing(make: Make) -> None:
+    ledger = make(Limit.of("3", "2"))
     ledger.charge_all([request("a"), request("b")])
     ledger.finish(request("a"), "first")
     before = ledger.head()
@@ -357,13 +370,33 @@ def test_looking_up_says_what_a_charge_would_say_and_changes_nothing(url: str) -
 
 
 @pytest.mark.parametrize("cap", ["1", "3", "5"])
-def test_a_cap_is_the_least_of_all_limits_in_every_ledger(url: str, cap: str) -> None:
+def test_a_cap_is_the_least_of_all_limits_in_every_ledger(make: Make, cap: str) -> None:
     """Limit 5, analyst's limit 1: a cap of 3 does not raise it."""
     one = replace(request("a", epsilon=Fraction(2)), cap=Fraction(cap))
-    for ledger in (open_ledger(url, Limit.of("5", "1")), MemoryLedger(Limit.of("5", "1"))):
-        for ask in (ledger.charge, lambda asked, kept=ledger: kept.look_up([asked])):
-            with pytest.raises(BudgetExhausted, match="analyst's limit 1"):
-                ask(one)
+    ledger = make(Limit.of("5", "1"))
+    for ask in (ledger.charge, lambda asked: ledger.look_up([asked])):
+        with pytest.raises(BudgetExhausted, match="analyst's limit 1"):
+            ask(one)
+
+
+def test_a_paid_id_is_not_drawn_for_at_a_higher_price(make: Make) -> None:
+    ledger = make(Limit.of("5"))
+    ledger.charge(replace(request("a"), cost=Fraction(1, 2)))
+    with pytest.raises(RequestConflict, match="'a' was paid when it cost less"):
+        ledger.charge(request("a"))
+    assert ledger.balance().spent == Fraction(1, 2)
+
+
+def test_a_limit_is_never_lowered_below_what_is_spent(make: Make) -> None:
+    ledger = make(Limit.of("5"))
+    ledger.charge(request("a", epsilon=Fraction(3)))
+    with pytest.raises(SettingsError, match="limit 2 is below the 3 that is spent already"):
+        ledger.change_limit(Limit.of("2"))
+    with pytest.raises(SettingsError, match="a ledger keeps its contract"):
+        ledger.change_limit(Limit.of("5", contract=contract_from({"kind": "zcdp", "delta": "0.000001"})))
+    ledger.change_limit(Limit.of("3"))
+    assert ledger.limit == Limit.of("3")
+    assert ledger.balance().left == 0
 
 
 def test_an_answer_is_stored_at_its_public_length_and_returned_without_the_padding(url: str) -> None:

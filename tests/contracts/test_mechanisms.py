@@ -12,9 +12,8 @@ from scipy.stats import chisquare
 from privcfs.gate.mechanisms import MECHANISMS
 from privcfs.gate.mechanisms.exponential import Exponential
 from privcfs.gate.mechanisms.mechanism import Mechanism
+from privcfs.gate.mechanisms.worst_case import below_bound, hostile_ratio
 from privcfs.gate.randomness import SystemRandomness
-from privcfs.lab.audit.checks import below_bound, hostile_ratio
-from privcfs.lab.audit.twins import Overconfident
 from privcfs.private.utilities.gated import Gated
 from privcfs.private.utilities.utility import Scores
 from privcfs.public.candidates.candidates import Caps
@@ -41,7 +40,7 @@ def test_the_shipped_grid_is_as_safe_as_the_short_one(epsilon: Fraction) -> None
 
 @pytest.mark.parametrize("epsilon", [Fraction(1), Fraction(4), Fraction(8)], ids=str)
 def test_hostile_scores_reject_the_twin_with_half_the_sensitivity(epsilon: Fraction) -> None:
-    assert not below_bound(hostile_ratio(Overconfident(), epsilon), epsilon)
+    assert not below_bound(hostile_ratio(Exponential(), 2 * epsilon), epsilon)
 
 
 levels = st.sampled_from(SMALL.levels)

@@ -12,18 +12,18 @@ from privcfs import Intervention, Limit, Method, Vault
 from privcfs.errors import BadEpsilon, BudgetExhausted, InputError, RequestConflict
 from privcfs.gate.certificates import verify
 from privcfs.gate.guidance import Rehearsal
+from privcfs.gate.ledger.memory import MemoryLedger
 from privcfs.gate.mechanisms.permute_and_flip import PermuteAndFlip
 from privcfs.gate.mechanisms.rank_profile import SubsetSelection
+from privcfs.gate.mechanisms.worst_case import below_bound
 from privcfs.gate.method import going_beyond
 from privcfs.gate.questions.confirm import YES_OR_NO, alone, says
 from privcfs.gate.questions.question import Asker
 from privcfs.gate.questions.release import Earlier, ReleaseQuestion
 from privcfs.gate.questions.select import CLOSE_CALL
-from privcfs.lab.audit.checks import below_bound
-from privcfs.lab.audit.memory import MemoryLedger
-from privcfs.lab.inspection import inspect
 from privcfs.public.candidates.small_sets import SmallSets
 from privcfs.public.guidance.worlds import Worlds
+from tests.laws import look
 from tests.worlds import World, named_world, random_world
 
 GUIDED = Method(SmallSets(), guide=Rehearsal(Worlds(4)))
@@ -43,7 +43,7 @@ def test_a_verdict_is_randomised_response(epsilon: Fraction) -> None:
 
 def test_a_verdict_is_mostly_true_at_a_high_price() -> None:
     world = random_world(5)
-    found = inspect(world.graph, world.context, 0, GUIDED)
+    found = look(world.graph, world.context, 0, GUIDED)
     assert found.flips.any()
     vault = vault_of(world)
     for flips in (True, False):
@@ -206,8 +206,8 @@ def test_two_stages_together_stay_within_the_sum_of_their_prices() -> None:
     method = Method(SmallSets(1), mechanism=SubsetSelection(Fraction(1, 10)))
 
     def law(one: World, stage: Method, price: int) -> list[Fraction]:
-        found = inspect(one.graph, one.context, 0, stage)
-        return found.mechanism(str(price)).exact_probabilities(found.scores, Fraction(price))
+        found = look(one.graph, one.context, 0, stage)
+        return found.exact_probabilities(str(price))
 
     ratios = []
     starts = list(method.candidates.propose(world.context, 0))

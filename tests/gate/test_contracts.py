@@ -27,7 +27,7 @@ from privcfs.gate.mechanisms.exponential import Exponential
 from privcfs.gate.mechanisms.mechanism import Mechanism
 from privcfs.gate.mechanisms.permute_and_flip import PermuteAndFlip
 from privcfs.gate.mechanisms.rank_profile import SubsetSelection
-from privcfs.lab.audit.checks import ENDS
+from privcfs.gate.mechanisms.worst_case import ENDS
 from privcfs.private.utilities.utility import Scores
 from tests.worlds import random_world
 

@@ -10,9 +10,9 @@ from privcfs.errors import BudgetExhausted, RequestConflict, SettingsError
 from privcfs.gate.contracts import Approximate, ZeroConcentrated
 from privcfs.gate.entries import enter
 from privcfs.gate.ledger.ledger import Ledger
+from privcfs.gate.ledger.memory import MemoryLedger
 from privcfs.gate.ledger.sqlite import SqliteLedger
 from privcfs.gate.snapshots import ONE_EDGE
-from privcfs.lab.audit.memory import MemoryLedger
 
 
 @pytest.fixture(params=["sqlite", "memory"])

@@ -14,7 +14,6 @@ from privcfs.gate import guidance
 from privcfs.gate.guidance import Rehearsal
 from privcfs.gate.mechanisms.rank_profile import SubsetSelection
 from privcfs.gate.method import GUIDED
-from privcfs.lab.inspection import inspect
 from privcfs.private.outcomes import evaluate
 from privcfs.public.candidates.actionability import Actionability
 from privcfs.public.candidates.costs import Costs
@@ -23,6 +22,7 @@ from privcfs.public.candidates.small_sets import SmallSets
 from privcfs.public.guidance import worlds
 from privcfs.public.guidance.plan import Belief
 from privcfs.public.guidance.worlds import Worlds
+from tests.laws import look
 from tests.worlds import World, random_pairs, random_world
 
 FEW = Rehearsal(Worlds(number=6))
@@ -46,7 +46,7 @@ def test_the_prepared_draw_is_the_same_whatever_the_private_graph(tmp_path: Path
     for number, one in enumerate((world, other)):
         vault = Vault(one.graph, one.context, ledger=f"sqlite:///{tmp_path / str(number)}.db", limit="9", method=method)
         vault.release(0, "1")
-        found.append((vault.digest, inspect(one.graph, one.context, 0, method).mechanism("1")))
+        found.append((vault.digest, look(one.graph, one.context, 0, method).mechanism("1")))
     assert found[0] == found[1]
     assert prepared(world) == prepared(other)
 
@@ -131,7 +131,7 @@ def test_a_list_without_hope_is_still_drawn_from() -> None:
     world = random_world(3, nodes=5)
     lonely = Method(SmallSets(allowed=Actionability(frozenset(range(5)), frozenset(range(6)))), guide=FEW)
     assert len(lonely.candidates.propose(world.context, 0)) == 1
-    assert inspect(world.graph, world.context, 0, lonely).probabilities("1").tolist() == [1.0]
+    assert look(world.graph, world.context, 0, lonely).probabilities("1").tolist() == [1.0]
 
 
 def test_cheaper_answers_are_preferred_and_dear_ones_never_drawn() -> None:
@@ -153,9 +153,9 @@ def test_the_guided_release_beats_the_paper_s_and_the_free_guess_on_real_nodes()
     rng = np.random.default_rng(5)
     valid, paper = [], []
     for target in rng.choice(data.test, 12, replace=False):
-        found = inspect(graph, context, int(target), GUIDED)
+        found = look(graph, context, int(target), GUIDED)
         valid.append(found.probabilities("1") @ found.flips)
-        theirs = inspect(graph, context, int(target), Method())
+        theirs = look(graph, context, int(target), Method())
         paper.append(theirs.probabilities("1") @ theirs.flips)
     assert np.mean(valid) > np.mean(paper) + 0.3
 
@@ -182,7 +182,7 @@ def test_no_intervention_is_said_where_nothing_flips_and_rarely_elsewhere() -> N
     method = Method(SmallSets(), guide=Rehearsal(Worlds(6), nothing=0.2))
     said: dict[bool, list[float]] = {True: [], False: []}
     for target in data.test[::80]:
-        found = inspect(graph, context, int(target), method)
+        found = look(graph, context, int(target), method)
         said[bool(found.flips.any())].append(float(found.probabilities("6")[0]))
     assert said[True]
     assert said[False]

@@ -1,7 +1,7 @@
 """Rank profiles: the stated laws, any public base measure, and never worse than the exponential mechanism."""
 
 from fractions import Fraction
-from math import exp, tanh
+from math import exp
 
 import numpy as np
 import pytest
@@ -10,13 +10,11 @@ from hypothesis import strategies as st
 
 from privcfs import Method, Vault
 from privcfs.errors import SettingsError
+from privcfs.gate.ledger.memory import MemoryLedger
 from privcfs.gate.mechanisms.exponential import Exponential
 from privcfs.gate.mechanisms.rank_profile import FINE, MatchedProfile, SubsetSelection, matched_odds
+from privcfs.gate.mechanisms.worst_case import below_bound
 from privcfs.gate.randomness import SystemRandomness
-from privcfs.lab.audit.attack import distinguish
-from privcfs.lab.audit.checks import below_bound
-from privcfs.lab.audit.memory import MemoryLedger
-from privcfs.lab.audit.sampler import TOLERANCE, drawn_law
 from privcfs.private.utilities.utility import Scores
 from privcfs.public.grid import Grid
 from tests.worlds import random_world
@@ -81,39 +79,6 @@ def test_any_public_base_measure_keeps_the_ratio(
     for weight, a, b in zip(base, *laws, strict=True):
         assert (a == 0) == (weight == 0) == (b == 0)
         assert weight == 0 or below_bound(max(a / b, b / a), epsilon)
-
-
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        SubsetSelection(Fraction(1, 7), (3, 0, 5, 1, 9, 2)),
-        MatchedProfile((3, 0, 5, 1, 9, 2)),
-        Exponential((3, 0, 5, 1, 9, 2)),
-    ],
-    ids=lambda one: one.name,
-)
-def test_the_draw_has_the_stated_law_under_a_base_measure(mechanism: SubsetSelection) -> None:
-    scores = Scores(np.array([0, 10, 0, 2, 9, 7]), LEVELS)
-    stated = mechanism.exact_probabilities(scores, Fraction(3))
-    for real, law in zip(drawn_law(mechanism, scores, Fraction(3)), stated, strict=True):
-        assert real == law == 0 or abs(real / law - 1) <= TOLERANCE
-    assert np.allclose(mechanism.probabilities(scores, Fraction(3)), [float(one) for one in stated])
-    assert mechanism.draw(scores, Fraction(3), SystemRandomness()) != 1
-
-
-@pytest.mark.parametrize("share", [Fraction(1, 50), Fraction(1, 4), Fraction(1, 2), Fraction(4, 5)], ids=str)
-def test_the_ceiling_of_subset_selection_is_reached_and_not_passed(share: Fraction) -> None:
-    mechanism, count = SubsetSelection(share), 200
-    front = int(count * share)
-    moved = min(front, count - front)
-    first, second = np.zeros(count, np.int64), np.zeros(count, np.int64)
-    first[:front], second[count - front :] = 1, 1
-    laws = [mechanism.probabilities(Scores(one, ENDS), Fraction(2)) for one in (first, second)]
-    advantage = float(np.maximum(laws[0] - laws[1], 0).sum())
-    assert moved
-    assert abs(advantage - mechanism.advantage(Fraction(2))) < 1e-9
-    assert abs(distinguish(*laws).auc - mechanism.auc(Fraction(2))) < 1e-9
-    assert mechanism.auc(Fraction(2)) <= (1 + tanh(1)) / 2 + 1e-12
 
 
 def test_what_could_not_be_drawn_exactly_is_refused() -> None:

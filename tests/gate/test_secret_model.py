@@ -9,8 +9,8 @@ import pytest
 from privcfs import Assumption, Method, PublicContext, Secrets, Vault
 from privcfs.errors import SettingsError
 from privcfs.gate.guidance import Rehearsal
+from privcfs.gate.ledger.memory import MemoryLedger
 from privcfs.gate.mechanisms.rank_profile import SubsetSelection
-from privcfs.lab.audit.memory import MemoryLedger
 from privcfs.private.deadline import Deadline
 from privcfs.private.outcomes import evaluate
 from privcfs.public.assumptions import hiding

@@ -12,6 +12,7 @@ from privcfs import Limit, PrivateGraph
 from privcfs.embedded import load_dataset
 from privcfs.errors import BudgetExhausted, InputError, SettingsError
 from privcfs.gate.ledger.sqlite import SqliteLedger
+from privcfs.gate.mechanisms.worst_case import below_bound
 from privcfs.gate.randomness import SystemRandomness
 from privcfs.gate.snapshots import (
     HEIGHTS,
@@ -24,7 +25,6 @@ from privcfs.gate.snapshots import (
     levels,
     publish_snapshot,
 )
-from privcfs.lab.audit.checks import below_bound
 from tests.worlds import random_world
 
 PRICES = [Fraction(1, 10), Fraction(1), Fraction(4), Fraction(8), Fraction(20)]

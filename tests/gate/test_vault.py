@@ -29,13 +29,14 @@ from privcfs.gate import opening
 from privcfs.gate import vault as vault_module
 from privcfs.gate.certificates import verify
 from privcfs.gate.ledger.ledger import Ledger
+from privcfs.gate.ledger.memory import MemoryLedger
 from privcfs.gate.mechanisms import MECHANISMS
-from privcfs.lab.audit.memory import MemoryLedger
 from privcfs.private.outcomes import evaluate
 from privcfs.private.utilities import UTILITIES
 from privcfs.public.assumptions import SIMULATED
 from privcfs.public.candidates import RULES
 from privcfs.public.candidates.small_sets import SmallSets
+from tests.laws import look
 from tests.worlds import World, named_world, random_world
 
 NODES = 8
@@ -439,16 +440,14 @@ def test_the_release_distribution_is_the_stated_one(world: World, tmp_path: Path
     """End to end: what leaves the vault follows the law that the owner can inspect."""
     from scipy.stats import chisquare
 
-    from privcfs.lab import inspect
-
     method = Method(candidates=RULES["edges-only"])
     vault = Vault(world.graph, world.context, ledger=f"sqlite:///{tmp_path / 'x.db'}", limit="100000", method=method)
-    inspection = inspect(world.graph, world.context, 0, method)
-    position = {item: number for number, item in enumerate(inspection.candidates)}
+    seen = look(world.graph, world.context, 0, method)
+    position = {item: number for number, item in enumerate(seen.candidates)}
     counts = np.zeros(len(position))
     for _ in range(1500):
         counts[position[vault.release(0, "4").intervention]] += 1
-    assert chisquare(counts, inspection.probabilities("4") * counts.sum()).pvalue > 1e-6
+    assert chisquare(counts, seen.probabilities("4") * counts.sum()).pvalue > 1e-6
 
 
 def test_what_is_refused_or_finished_is_neither_prepared_nor_evaluated(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """The exact likelihood-ratio attack: known cases, bounds, and the sampled estimate beside it."""
 
+from fractions import Fraction
 from math import exp, tanh
 
 import numpy as np
@@ -7,7 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privcfs.lab.audit.attack import distinguish, sampled_auc
+from privcfs.gate.mechanisms.rank_profile import SubsetSelection
+from privcfs.private.utilities.utility import Scores
+from privcfs.public.grid import Grid
+from privcfs_lab.audit.distinguish import distinguish, sampled_auc
 
 
 def test_equal_laws_cannot_be_told_apart() -> None:
@@ -42,3 +46,18 @@ def test_draws_estimate_the_exact_value() -> None:
     exact = distinguish(first, second).auc
     estimates = [sampled_auc(first, second, 400, rng) for _ in range(30)]
     assert np.mean(estimates) == pytest.approx(exact, abs=0.01)
+
+
+@pytest.mark.parametrize("share", [Fraction(1, 50), Fraction(1, 4), Fraction(1, 2), Fraction(4, 5)], ids=str)
+def test_the_ceiling_of_subset_selection_is_reached_and_not_passed(share: Fraction) -> None:
+    mechanism, count = SubsetSelection(share), 200
+    front = int(count * share)
+    moved = min(front, count - front)
+    first, second = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    first[:front], second[count - front :] = 1, 1
+    laws = [mechanism.probabilities(Scores(one, Grid(1, (0, 1), 1)), Fraction(2)) for one in (first, second)]
+    advantage = float(np.maximum(laws[0] - laws[1], 0).sum())
+    assert moved
+    assert abs(advantage - mechanism.advantage(Fraction(2))) < 1e-9
+    assert abs(distinguish(*laws).auc - mechanism.auc(Fraction(2))) < 1e-9
+    assert mechanism.auc(Fraction(2)) <= (1 + tanh(1)) / 2 + 1e-12

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from privcfs.gate.mechanisms.exponential import Exponential
-from privcfs.lab.attacks import ATTACKS
-from privcfs.lab.attacks.attack import Guesses, Told, balanced_pairs, open_problem, problem_of, success
-from privcfs.lab.attacks.victims import VICTIMS, Masks, NoisyGraph, Released
-from privcfs.lab.audit.adjacent import neighbours
-from privcfs.lab.baselines.rr_ldp import WRONG
-from privcfs.lab.simulate import HALF, Simulation
+from privcfs_lab.attacks import ATTACKS
+from privcfs_lab.attacks.attack import Guesses, Told, balanced_pairs, open_problem, problem_of, success
+from privcfs_lab.attacks.victims import VICTIMS, Masks, NoisyGraph, Released
+from privcfs_lab.audit.adjacent import neighbours
+from privcfs_lab.baselines.rr_ldp import WRONG
+from privcfs_lab.measuring.simulate import HALF, Simulation
 
 
 @pytest.fixture(scope="module")

@@ -9,13 +9,13 @@ import numpy as np
 
 from privcfs import Method
 from privcfs.gate.mechanisms import MECHANISMS
-from privcfs.lab.audit.adjacent import EACH, Adjacent, neighbours
-from privcfs.lab.audit.twins import Overconfident
-from privcfs.lab.experiments import audit_pairs
-from privcfs.lab.simulate import Simulation
-from privcfs.lab.study import Study
-from privcfs.lab.targets import POPULATIONS
 from privcfs.private.utilities import UTILITIES
+from privcfs_lab.audit.adjacent import EACH, Adjacent, neighbours
+from privcfs_lab.audit.twins import Overconfident
+from privcfs_lab.experiments import audit_pairs
+from privcfs_lab.measuring.simulate import Simulation
+from privcfs_lab.measuring.study import Study
+from privcfs_lab.measuring.targets import POPULATIONS
 
 RESULTS = Path(__file__).parent.parent.parent / "docs/results"
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from privcfs.lab import cli
-from privcfs.lab.audit.report import breaches, html
-from privcfs.lab.report import Column, Estimate, Page
+from privcfs_lab.audit.report import breaches, html
+from privcfs_lab.cli import commands as cli
+from privcfs_lab.figures.page import Column, Estimate, Page
 
 PAGE = Page(
     "A part",
@@ -51,7 +51,7 @@ def test_the_exit_code_tells(page: Page, code: int, tmp_path: Path, monkeypatch:
 
 
 def test_a_mistyped_depth_is_refused() -> None:
-    command = [sys.executable, "-c", "from privcfs.lab.cli import main; main()", "audit", "--depth", "deep"]
+    command = [sys.executable, "-c", "from privcfs_lab.cli.commands import main; main()", "audit", "--depth", "deep"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 2
     assert "choose one of quick, full" in done.stderr

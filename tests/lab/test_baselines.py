@@ -8,16 +8,16 @@ import scipy.sparse as sp
 import torch
 
 from privcfs import Intervention
-from privcfs.lab.baselines.baseline import Certificate, Operations, Problem, flips
-from privcfs.lab.baselines.cf_gnn_explainer import CFGNNExplainer
-from privcfs.lab.baselines.combinex import SCHEDULES, Combinex
-from privcfs.lab.baselines.greedy import Greedy
-from privcfs.lab.baselines.neighbourhoods import Neighbourhoods
-from privcfs.lab.baselines.pns import PNS
-from privcfs.lab.baselines.rc_explainer import RCExplainer
-from privcfs.lab.datasets.dataset import Dataset, Split
-from privcfs.lab.simulate import Simulation
-from privcfs.lab.targets import POPULATIONS
+from privcfs_lab.baselines.baseline import Certificate, Operations, Problem, flips
+from privcfs_lab.baselines.cf_gnn_explainer import CFGNNExplainer
+from privcfs_lab.baselines.combinex import SCHEDULES, Combinex
+from privcfs_lab.baselines.greedy import Greedy
+from privcfs_lab.baselines.neighbourhoods import Neighbourhoods
+from privcfs_lab.baselines.pns import PNS
+from privcfs_lab.baselines.rc_explainer import RCExplainer
+from privcfs_lab.datasets.dataset import Dataset, Split
+from privcfs_lab.measuring.simulate import Simulation
+from privcfs_lab.measuring.targets import POPULATIONS
 from tests.worlds import random_gcn, random_pairs
 
 NODES = 14

@@ -6,16 +6,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from privcfs import PublicContext
 from privcfs.embedded import load_dataset
-from privcfs.lab.bench import PARTS, kernel, large
-from privcfs.lab.bench.part import SMALLEST, Extent
-from privcfs.lab.bench.rings import STEPS, ring_pairs, write_ring, write_ring_features
-from privcfs.lab.bench.timing import median
-from privcfs.lab.figures.bench import Point, Split, draw_growth, draw_many, draw_split
-from privcfs.lab.report import save_figure
+from privcfs.private.deadline import Deadline
 from privcfs.private.outcomes import evaluate
+from privcfs.public.candidates import RULES
 from privcfs.public.candidates.pairs import OneHop
 from privcfs.public.candidates.product import Product
+from privcfs_lab.bench import PARTS, as_module, kernel, large
+from privcfs_lab.bench.part import SMALLEST, Extent
+from privcfs_lab.bench.rings import STEPS, ring_pairs, write_ring, write_ring_features
+from privcfs_lab.bench.timing import median
+from privcfs_lab.figures.bench import Point, Split, draw_growth, draw_many, draw_split
+from privcfs_lab.figures.page import save_figure
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -74,3 +77,19 @@ def test_the_committed_page_keeps_what_was_asked_for(row: str, most: float) -> N
     rows = json.loads((ROOT / "docs/results/bench.json").read_text())["rows"]
     (value,) = [one["value"] for one in rows if one["what"] == row]
     assert float(value.split()[0].replace(",", "")) <= most
+
+
+@pytest.mark.parametrize("name", ["cora", "citeseer"])
+def test_both_evaluators_agree_on_every_candidate_of_a_real_target(name: str) -> None:
+    data = load_dataset(name)
+    fast = data.paper_context()
+    slow = PublicContext(data.features, data.snapshot, as_module(data.backbone("paper")))
+    degrees = [len(fast.snapshot.neighbours(int(node))) for node in data.test]
+    target = int(data.test[np.flatnonzero(np.array(degrees) >= 5)[0]])
+    candidates, graph = RULES["one-hop"].propose(fast, target), data.private_graph()
+    assert len(candidates) > 1000
+    ours, theirs = (evaluate(graph, context, candidates, Deadline(600)) for context in (fast, slow))
+    assert np.abs(ours.logits - theirs.logits).max() < 1e-5
+    best = np.sort(theirs.logits, axis=0)[-2:]
+    clear = best[1] - best[0] > 2e-5
+    assert (ours.predictions() == theirs.predictions())[clear].all()

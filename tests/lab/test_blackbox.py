@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 
 from privcfs.gate.mechanisms import MECHANISMS
-from privcfs.lab.audit import trial
-from privcfs.lab.audit.blackbox import (
+from privcfs.private.utilities import UTILITIES
+from privcfs_lab.audit import trial
+from privcfs_lab.audit.blackbox import (
     Bound,
     clopper_pearson,
     lower_bound,
     most_provable,
     second_opinion,
 )
-from privcfs.lab.audit.depth import QUICK
-from privcfs.lab.audit.hostile import ONE_AGAINST_MANY
-from privcfs.private.utilities import UTILITIES
+from privcfs_lab.audit.depth import QUICK
+from privcfs_lab.audit.hostile import ONE_AGAINST_MANY
 
 
 def silent(_: str) -> None:

@@ -11,16 +11,16 @@ import pytest
 
 from privcfs import Intervention
 from privcfs.embedded import NAMES
-from privcfs.lab import comparison
-from privcfs.lab.baselines.baseline import ANY_GRAPHS, Explanation, Problem
-from privcfs.lab.comparison import CONTENDERS, OUTCOME, Compared, Drawn, Explained
-from privcfs.lab.datasets import load
-from privcfs.lab.experiments import compare, ground_truth, readings
-from privcfs.lab.experiments.paper import COMPARED
-from privcfs.lab.measure import GRID, Scene, measure_with
-from privcfs.lab.simulate import Simulation
-from privcfs.lab.study import Study
-from privcfs.lab.targets import POPULATIONS
+from privcfs_lab.baselines import comparison
+from privcfs_lab.baselines.baseline import ANY_GRAPHS, Explanation, Problem
+from privcfs_lab.baselines.comparison import CONTENDERS, OUTCOME, Compared, Drawn, Explained
+from privcfs_lab.datasets import load
+from privcfs_lab.experiments import compare, ground_truth, readings
+from privcfs_lab.experiments.paper import COMPARED
+from privcfs_lab.measuring.measure import GRID, Scene, measure_with
+from privcfs_lab.measuring.simulate import Simulation
+from privcfs_lab.measuring.study import Study
+from privcfs_lab.measuring.targets import POPULATIONS
 
 RESULTS = Path(__file__).parent.parent.parent / "docs/results"
 DENSE = ("NaiveDP, as printed", "NaiveDP, calibrated", "LapDP")
@@ -172,11 +172,11 @@ def test_only_what_covers_every_graph_is_called_so() -> None:
 def test_citeseer_with_a_noisy_weight_on_every_pair_fits_in_two_gigabytes() -> None:
     code = (
         "import resource\n"
-        "from privcfs.lab.baselines.cf_gnn_explainer import CFGNNExplainer\n"
-        "from privcfs.lab.baselines.lap_dp import LapDP\n"
-        "from privcfs.lab.comparison import Explained\n"
-        "from privcfs.lab.simulate import Simulation\n"
-        "from privcfs.lab.targets import POPULATIONS\n"
+        "from privcfs_lab.baselines.cf_gnn_explainer import CFGNNExplainer\n"
+        "from privcfs_lab.baselines.lap_dp import LapDP\n"
+        "from privcfs_lab.baselines.comparison import Explained\n"
+        "from privcfs_lab.measuring.simulate import Simulation\n"
+        "from privcfs_lab.measuring.targets import POPULATIONS\n"
         "world = Simulation('citeseer', 0)\n"
         "Explained(LapDP(explainer=CFGNNExplainer(epochs=3))).outcomes(world, POPULATIONS['general'](world))\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)\n"

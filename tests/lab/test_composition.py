@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from privcfs import Method
-from privcfs.lab.audit.attack import distinguish
-from privcfs.lab.audit.composition import Composed, Question, accounted, plans, play
-from privcfs.lab.audit.hostile import HALF_AGAINST_HALF
-from privcfs.lab.audit.twins import Overconfident
-from privcfs.lab.inspection import inspect
-from privcfs.lab.simulate import Simulation
+from privcfs_lab.audit.composition import Composed, Question, accounted, plans, play
+from privcfs_lab.audit.distinguish import distinguish
+from privcfs_lab.audit.hostile import HALF_AGAINST_HALF
+from privcfs_lab.audit.twins import Overconfident
+from privcfs_lab.measuring.inspection import inspect
+from privcfs_lab.measuring.simulate import Simulation
 
 RULE = HALF_AGAINST_HALF.rule
 

@@ -12,19 +12,19 @@ import numpy as np
 import pytest
 
 from privcfs.embedded import load_dataset
-from privcfs.lab.experiments import EXPERIMENTS, PAPER, findings, frontier, overview
-from privcfs.lab.experiments.cells import ARMS, verdict
-from privcfs.lab.inspection import inspect
-from privcfs.lab.measure import RECORD, Scene, measure, public_guesses
-from privcfs.lab.metrics import quality, regret_bound, release_law
-from privcfs.lab.report import Estimate
-from privcfs.lab.simulate import Simulation
-from privcfs.lab.study import Cell, Study
-from privcfs.lab.summary import guess, rate, valid_if_not_empty
-from privcfs.lab.targets import POPULATIONS
 from privcfs.private.deadline import Deadline
 from privcfs.private.graph import PrivateGraph
 from privcfs.private.outcomes import evaluate
+from privcfs_lab.experiments import EXPERIMENTS, PAGES, PAPER, findings, frontier
+from privcfs_lab.experiments.cells import ARMS, verdict
+from privcfs_lab.figures.page import Estimate
+from privcfs_lab.measuring.inspection import inspect
+from privcfs_lab.measuring.measure import RECORD, Scene, measure, public_guesses
+from privcfs_lab.measuring.quality import quality, regret_bound, release_law
+from privcfs_lab.measuring.simulate import Simulation
+from privcfs_lab.measuring.study import Cell, Study
+from privcfs_lab.measuring.summary import guess, rate, valid_if_not_empty
+from privcfs_lab.measuring.targets import POPULATIONS
 
 RESULTS = Path(__file__).parent.parent.parent / "docs/results"
 TARGET_FREE = {"datasets", "scale", "certification"}  # pages on which a public guess could say nothing
@@ -149,7 +149,7 @@ def test_the_committed_slice_is_computed_again() -> None:
 
 def test_same_command_seed_weights_and_thread_give_the_same_bytes(tmp_path: Path) -> None:
     for folder in ("first", "second"):
-        command = [sys.executable, "-c", "from privcfs.lab.cli import main; main()", "reproduce", "slice"]
+        command = [sys.executable, "-c", "from privcfs_lab.cli.commands import main; main()", "reproduce", "slice"]
         options = ["--write", str(tmp_path / folder), "--keep", str(tmp_path / f"{folder}-kept")]
         done = subprocess.run([*command, *options], capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stderr
@@ -284,7 +284,7 @@ def test_the_overview_names_every_page_and_gives_the_evidence() -> None:
     page = (RESULTS / "README.md").read_text()
     for name in EXPERIMENTS:
         assert f"[{name}]({name}.md)" in page
-    assert set(EXPERIMENTS) <= set(overview.PAGES)
+    assert set(EXPERIMENTS) <= set(PAGES)
     assert "inert masks" in page
     assert "standard error alone" in page
 

@@ -9,18 +9,19 @@ from typer.testing import CliRunner
 from privcfs import Method
 from privcfs.embedded import load_dataset
 from privcfs.errors import MissingDependency
-from privcfs.lab import cli as lab_cli
-from privcfs.lab import inspect
-from privcfs.lab.bench import as_module
-from privcfs.lab.certify import Row
 from privcfs.public.backbones.training import Labelled, Training, accuracy, train_gcn
 from privcfs.public.candidates import RULES
+from privcfs_lab import inspect
+from privcfs_lab.audit.certify import Row
+from privcfs_lab.bench import as_module
+from privcfs_lab.cli import commands as lab_cli
+from tests.documented import assert_documented
 
 ROOT = Path(__file__).parent.parent.parent
 
 
 def lab(*words: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-c", "from privcfs.lab.cli import main; main()", *words]
+    command = [sys.executable, "-c", "from privcfs_lab.cli.commands import main; main()", *words]
     return subprocess.run(command, capture_output=True, text=True, timeout=600)
 
 
@@ -84,7 +85,11 @@ def test_help_names_the_commands() -> None:
 
 
 def test_a_missing_package_of_the_laboratory_is_named_in_one_line() -> None:
-    script = "import sys; sys.modules['dp_accounting'] = None; from privcfs.lab.command import main; main()"
+    script = "import sys; sys.modules['dp_accounting'] = None; from privcfs_lab.cli import main; main()"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
     assert done.returncode == MissingDependency.exit_code
     assert done.stderr == "Error: the laboratory needs dp_accounting: pip install 'privcfs[lab]'.\n"
+
+
+def test_every_command_and_option_is_documented() -> None:
+    assert_documented("privcfs-lab", lab_cli.app)

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from privcfs.embedded import NAMES
-from privcfs.lab.audit.attack import gaussian_auc, laplace_auc
-from privcfs.lab.audit.post_mortem import (
+from privcfs_lab.audit.distinguish import gaussian_auc, laplace_auc
+from privcfs_lab.audit.post_mortem import (
     JUMP,
     VARIANTS,
     PostMortem,
@@ -21,15 +21,15 @@ from privcfs.lab.audit.post_mortem import (
     gradient_penalty,
     movement,
 )
-from privcfs.lab.baselines.baseline import NOTHING, Operations, Problem
-from privcfs.lab.baselines.cf_gnn_explainer import CFGNNExplainer, Losses, Masks, Penalty
-from privcfs.lab.baselines.neighbourhoods import Best, Maskable, Neighbourhoods, Numbers
-from privcfs.lab.baselines.privcf_out import DEVIATION, EPSILON, PrivCFOut
-from privcfs.lab.experiments import compare
-from privcfs.lab.experiments.leakage import GRAPH_LEVEL_AUC, HEURISTIC, OURS, SCRATCH
-from privcfs.lab.experiments.post_mortem import PENALTIES, ROW_ZERO, WARM
-from privcfs.lab.simulate import Simulation
-from privcfs.lab.study import Study
+from privcfs_lab.baselines.baseline import NOTHING, Operations, Problem
+from privcfs_lab.baselines.cf_gnn_explainer import CFGNNExplainer, Losses, Masks, Penalty
+from privcfs_lab.baselines.neighbourhoods import Best, Maskable, Neighbourhoods, Numbers
+from privcfs_lab.baselines.privcf_out import DEVIATION, EPSILON, PrivCFOut
+from privcfs_lab.experiments import compare
+from privcfs_lab.experiments.leakage import GRAPH_LEVEL_AUC, HEURISTIC, OURS, SCRATCH
+from privcfs_lab.experiments.post_mortem import PENALTIES, ROW_ZERO, WARM
+from privcfs_lab.measuring.simulate import Simulation
+from privcfs_lab.measuring.study import Study
 from tests.lab.test_private_baselines import problem
 
 RESULTS = Path(__file__).parent.parent.parent / "docs/results"

@@ -12,11 +12,11 @@ import pytest
 from privcfs import save_backbone
 from privcfs.cli.settings import load_settings
 from privcfs.errors import InputError, SettingsError, UnknownNode
-from privcfs.lab.price import LEVELS, SUPPORTS, Question, price_list, read_targets
+from privcfs_lab.measuring.price_list import LEVELS, SUPPORTS, Question, price_list, read_targets
 from tests.worlds import random_gcn, random_pairs
 
 RUN = [sys.executable, "-c"]
-LAB, OWNER = ("from privcfs.lab.cli import main; main()", "from privcfs.cli import main; main()")
+LAB, OWNER = ("from privcfs_lab.cli.commands import main; main()", "from privcfs.cli import main; main()")
 
 
 @pytest.fixture

@@ -12,8 +12,12 @@ import torch
 from numpy.typing import NDArray
 
 from privcfs import Intervention, PrivateGraph
-from privcfs.lab.baselines import BASELINES, dp_sgd, gap, naive_dp, privcf_out, rr_ldp
-from privcfs.lab.baselines.baseline import (
+from privcfs.private.deadline import Deadline
+from privcfs.private.outcomes import evaluate
+from privcfs.public.candidates.pairs import TwoHop
+from privcfs.public.candidates.product import Product
+from privcfs_lab.baselines import BASELINES, dp_sgd, gap, naive_dp, privcf_out, rr_ldp
+from privcfs_lab.baselines.baseline import (
     ANY_GRAPHS,
     NOTHING,
     ONE_EDGE,
@@ -24,26 +28,22 @@ from privcfs.lab.baselines.baseline import (
     prediction_after,
     predictions,
 )
-from privcfs.lab.baselines.cf_gnn_explainer import CFGNNExplainer
-from privcfs.lab.baselines.dp_sgd import DPSGD
-from privcfs.lab.baselines.gap import GAP
-from privcfs.lab.baselines.graph_level import GraphLevel
-from privcfs.lab.baselines.lap_dp import LapDP
-from privcfs.lab.baselines.naive_dp import AnalyticNaiveDP, NaiveDP
-from privcfs.lab.baselines.neighbourhoods import Neighbourhoods
-from privcfs.lab.baselines.privcf_out import PrivCFOut
-from privcfs.lab.baselines.privcf_sgd import PrivCFSGD, _Public
-from privcfs.lab.baselines.restricted import RULES_OF_CHOICE, Restricted
-from privcfs.lab.baselines.rr_ldp import RRLDP, randomised
-from privcfs.lab.baselines.weighted import WeightedTargets, Weights, adjacency, evaluate_weighted
-from privcfs.lab.datasets.dataset import Dataset, Split
-from privcfs.lab.deep_gcn import renormalised
-from privcfs.lab.simulate import Simulation
-from privcfs.lab.targets import POPULATIONS
-from privcfs.private.deadline import Deadline
-from privcfs.private.outcomes import evaluate
-from privcfs.public.candidates.pairs import TwoHop
-from privcfs.public.candidates.product import Product
+from privcfs_lab.baselines.cf_gnn_explainer import CFGNNExplainer
+from privcfs_lab.baselines.dp_sgd import DPSGD
+from privcfs_lab.baselines.gap import GAP
+from privcfs_lab.baselines.graph_level import GraphLevel
+from privcfs_lab.baselines.lap_dp import LapDP
+from privcfs_lab.baselines.naive_dp import AnalyticNaiveDP, NaiveDP
+from privcfs_lab.baselines.neighbourhoods import Neighbourhoods
+from privcfs_lab.baselines.privcf_out import PrivCFOut
+from privcfs_lab.baselines.privcf_sgd import PrivCFSGD, _Public
+from privcfs_lab.baselines.restricted import RULES_OF_CHOICE, Restricted
+from privcfs_lab.baselines.rr_ldp import RRLDP, randomised
+from privcfs_lab.baselines.weighted import WeightedTargets, Weights, adjacency, evaluate_weighted
+from privcfs_lab.datasets.dataset import Dataset, Split
+from privcfs_lab.measuring.simulate import Simulation
+from privcfs_lab.measuring.targets import POPULATIONS
+from privcfs_lab.models.deep_gcn import renormalised
 from tests.worlds import random_gcn, random_pairs
 
 NODES = 14

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from privcfs.gate.method import GUIDED
-from privcfs.lab.experiments.models import _graph_row
-from privcfs.lab.experiments.recourse import BARS, CAPS, LEVERS, Panel
-from privcfs.lab.measure import GRID
-from privcfs.lab.study import Study
-from privcfs.lab.two_motifs import CHORD, motif_graphs
+from privcfs_lab.datasets.two_motifs import CHORD, motif_graphs
+from privcfs_lab.experiments.models import _graph_row
+from privcfs_lab.experiments.recourse import BARS, CAPS, LEVERS, Panel
+from privcfs_lab.measuring.measure import GRID
+from privcfs_lab.measuring.study import Study
 
 RESULTS = Path(__file__).parents[2] / "docs/results"
 

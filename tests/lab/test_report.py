@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from privcfs.lab.experiments import ablations, frontier, losses, populations
-from privcfs.lab.experiments.scale import made_graph
-from privcfs.lab.figures.scale import Timed, draw_scale
-from privcfs.lab.report import Column, Estimate, Page, Picture, save_figure
-from privcfs.lab.study import Study
+from privcfs_lab.experiments import ablations, frontier, losses, populations
+from privcfs_lab.experiments.scale import made_graph
+from privcfs_lab.figures.page import Column, Estimate, Page, Picture, save_figure
+from privcfs_lab.figures.scale import Timed, draw_scale
+from privcfs_lab.measuring.study import Study
 
 STUDY = Study((0,), 1, None, most=2)
 PAGE = Page(
@@ -68,7 +68,7 @@ def test_every_result_figure_marks_the_public_guess() -> None:
 
 
 def test_shades_differ_in_grey() -> None:
-    from privcfs.lab.figures.style import SHADES
+    from privcfs_lab.figures.style import SHADES
 
     grey = [0.299 * int(shade[1:3], 16) + 0.587 * int(shade[3:5], 16) + 0.114 * int(shade[5:], 16) for shade in SHADES]
     assert min(-np.diff(grey)) > 30

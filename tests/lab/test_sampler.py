@@ -6,14 +6,16 @@ import numpy as np
 import pytest
 
 from privcfs.gate.mechanisms import MECHANISMS
+from privcfs.gate.mechanisms.exponential import Exponential
 from privcfs.gate.mechanisms.permute_and_flip import PermuteAndFlip
-from privcfs.gate.randomness import Randomness
-from privcfs.lab.audit.sampler import TOLERANCE, Scripted, deviation, drawn_law
-from privcfs.lab.audit.twins import Float32, MeasuredSubset
+from privcfs.gate.mechanisms.rank_profile import MatchedProfile, SubsetSelection
+from privcfs.gate.randomness import Randomness, SystemRandomness
 from privcfs.private.utilities.gated import Gated
 from privcfs.private.utilities.utility import Scores
 from privcfs.public.candidates.candidates import Caps
 from privcfs.public.grid import Grid
+from privcfs_lab.audit.sampler import TOLERANCE, Scripted, deviation, drawn_law
+from privcfs_lab.audit.twins import Float32, MeasuredSubset
 
 SHORT = Grid(10, (0, 2, 7, 9, 10), 10)
 SCORES = Scores(np.array([0, 10, 2, 9, 7, 0]), SHORT)
@@ -57,3 +59,21 @@ def test_a_scripted_number_is_played_and_counted() -> None:
     assert [script.integer(bits) for bits in (8, 3, 2)] == [7, 5, 1]
     assert Scripted(-1).integer(4) == 15
     assert script.asked == [8, 3, 2]
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        SubsetSelection(Fraction(1, 7), (3, 0, 5, 1, 9, 2)),
+        MatchedProfile((3, 0, 5, 1, 9, 2)),
+        Exponential((3, 0, 5, 1, 9, 2)),
+    ],
+    ids=lambda one: one.name,
+)
+def test_the_draw_has_the_stated_law_under_a_base_measure(mechanism: SubsetSelection) -> None:
+    scores = Scores(np.array([0, 10, 0, 2, 9, 7]), SHORT)
+    stated = mechanism.exact_probabilities(scores, Fraction(3))
+    for real, law in zip(drawn_law(mechanism, scores, Fraction(3)), stated, strict=True):
+        assert real == law == 0 or abs(real / law - 1) <= TOLERANCE
+    assert np.allclose(mechanism.probabilities(scores, Fraction(3)), [float(one) for one in stated])
+    assert mechanism.draw(scores, Fraction(3), SystemRandomness()) != 1

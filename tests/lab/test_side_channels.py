@@ -11,11 +11,11 @@ import pytest
 import privcfs.gate.vault as vaults
 from privcfs import Method, PrivateGraph, Vault
 from privcfs.errors import SettingsError
-from privcfs.lab.audit import side_channels
-from privcfs.lab.audit.hostile import ONE_AGAINST_MANY
-from privcfs.lab.audit.memory import MemoryLedger
-from privcfs.lab.audit.side_channels import Timing, dawdling_twin, peak_memory, timing
+from privcfs.gate.ledger.memory import MemoryLedger
 from privcfs.private.outcomes import evaluate
+from privcfs_lab.audit import side_channels
+from privcfs_lab.audit.hostile import ONE_AGAINST_MANY
+from privcfs_lab.audit.side_channels import Timing, dawdling_twin, peak_memory, timing
 
 
 def vault(answer_seconds: float | None) -> Vault:

@@ -7,11 +7,12 @@ import pytest
 
 from privcfs import Method
 from privcfs.errors import SettingsError
-from privcfs.lab import study as study_module
-from privcfs.lab.experiments import EXPERIMENTS
-from privcfs.lab.measure import RECORD, measure
-from privcfs.lab.study import Cell, Study, deciding_source
 from privcfs.public.candidates import RULES
+from privcfs_lab.experiments import EXPERIMENTS
+from privcfs_lab.measuring import study as study_module
+from privcfs_lab.measuring.measure import RECORD, measure
+from privcfs_lab.measuring.provenance import SOURCE, code_digest, deciding_files
+from privcfs_lab.measuring.study import Cell, Study
 
 EDGES = Method(candidates=RULES["edges-only"])
 CELLS = [Cell(name, "borderline", share, EDGES) for name in ("cora", "citeseer") for share in (0.5, 1.0)]
@@ -66,15 +67,24 @@ def test_two_processes_give_the_same_records_as_one(tmp_path: Path) -> None:
 def test_a_change_of_deciding_code_starts_afresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     study = Study((0,), 1, tmp_path, most=2)
     study.measure(CELLS[:1])
-    assert (tmp_path / deciding_source()).is_dir()
-    monkeypatch.setattr(study_module, "deciding_source", lambda *_: "changed")
+    assert (tmp_path / code_digest(Cell.__module__)).is_dir()
+    monkeypatch.setattr(study_module, "code_digest", lambda *_: "changed")
     study.measure(CELLS[:1])
     assert len(list(tmp_path.rglob("*.npy"))) == 2
 
 
-def test_what_decides_a_measurement_is_named() -> None:
-    for name in study_module.DECIDING:
-        assert (study_module.SOURCE / name).exists(), name
+def test_whatever_a_measurement_imports_decides_it() -> None:
+    files = {path.relative_to(SOURCE).as_posix() for path in deciding_files(Cell.__module__)}
+    assert files >= {
+        "privcfs_lab/measuring/study.py",
+        "privcfs_lab/measuring/measure.py",
+        "privcfs_lab/datasets/planetoid.py",
+        "privcfs/gate/mechanisms/rank_profile.py",
+        "privcfs/private/outcomes/gcn.py",
+        "privcfs/files.py",
+        "privcfs/embedded/cora-edges.npz",
+    }
+    assert not [name for name in files if name.startswith(("privcfs/service", "privcfs/cli"))]
 
 
 def test_a_missing_data_set_is_left_out_aloud(
@@ -90,7 +100,7 @@ def test_a_missing_data_set_is_left_out_aloud(
 def test_a_missing_data_set_leaves_a_committed_page_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PRIVCFS_DATA", str(tmp_path))
     with pytest.raises(SettingsError, match="none of arxiv-core, coauthor-physics is at hand"):
-        EXPERIMENTS["transfer"](Study())
+        EXPERIMENTS["transfer"].run(Study())
 
 
 def test_training_is_kept_between_runs(tmp_path: Path) -> None:

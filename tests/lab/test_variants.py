@@ -9,12 +9,12 @@ import pytest
 from numpy.typing import NDArray
 
 from privcfs import Method, PrivateGraph, PublicContext
-from privcfs.lab.inspection import Inspection, inspect
-from privcfs.lab.metrics import release_law
-from privcfs.lab.variants import LAWS
-from privcfs.lab.variants.inert_masks import InertMasks
 from privcfs.public.candidates.pairs import LinkPredictor
 from privcfs.public.candidates.product import Product
+from privcfs_lab.measuring.inspection import Inspection, inspect
+from privcfs_lab.measuring.quality import release_law
+from privcfs_lab.variants import LAWS
+from privcfs_lab.variants.inert_masks import InertMasks
 from tests.worlds import random_gcn, random_pairs
 
 NODES = 6

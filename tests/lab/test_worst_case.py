@@ -10,15 +10,15 @@ import pytest
 from privcfs import Method
 from privcfs.gate.mechanisms import MECHANISMS
 from privcfs.gate.mechanisms.exponential import Exponential
-from privcfs.lab.audit.attack import Law, distinguish
-from privcfs.lab.audit.hostile import HALF_AGAINST_HALF, ONE_AGAINST_MANY, HostileWorld
-from privcfs.lab.audit.twins import Overconfident
-from privcfs.lab.audit.worst_case import Climbed, exhaustive, list_ceiling, score_ends
-from privcfs.lab.inspection import inspect
-from privcfs.lab.simulate import Simulation
 from privcfs.private.utilities import UTILITIES
 from privcfs.private.utilities.gated import Gated
 from privcfs.private.utilities.utility import Scores
+from privcfs_lab.audit.distinguish import Law, distinguish
+from privcfs_lab.audit.hostile import HALF_AGAINST_HALF, ONE_AGAINST_MANY, HostileWorld
+from privcfs_lab.audit.twins import Overconfident
+from privcfs_lab.audit.worst_case import Climbed, exhaustive, list_ceiling, score_ends
+from privcfs_lab.measuring.inspection import inspect
+from privcfs_lab.measuring.simulate import Simulation
 
 
 def laws(world: HostileWorld, method: Method, epsilon: str) -> list[Law]:

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from privcfs.errors import SettingsError
-from privcfs.lab.baselines.weighted import flattened
 from privcfs.private.outcomes.outcomes import Outcomes
 from privcfs.private.utilities.gated import Gated
 from privcfs.private.utilities.soft import Soft
@@ -21,7 +20,8 @@ def outcomes(logits: list[list[list[float]]], effective: list[int]) -> Outcomes:
     candidates = Candidates(
         0, DEFAULT, ((0, 1), (0, 2)), (), (5,), pair_sets=((), (0,), (0, 1)), feature_sets=subsets(1, 1)
     )
-    return Outcomes(candidates, flattened(candidates, np.array(logits)), np.array(effective))
+    by_class = np.array(logits).transpose(1, 0, 2).reshape(len(logits[0]), -1)
+    return Outcomes(candidates, np.ascontiguousarray(by_class), np.array(effective))
 
 
 STAYS, FLIPS = [2.0, 1.0], [1.0, 2.0]

@@ -3,7 +3,7 @@
 Zone: gate
 Claim: a vault draws from the operating system's cryptographic generator and cannot be given another.
 Why: `Vault` makes its own `SystemRandomness`; mechanisms take one as a parameter so that the lab can count draws.
-Check: tests/broken/test_seeded_generator.py::test_a_restart_never_repeats_draws_and_a_seeded_twin_does
+Check: tests/lab/broken/test_seeded_generator.py::test_a_restart_never_repeats_draws_and_a_seeded_twin_does
 """
 
 import secrets

@@ -6,7 +6,7 @@ Claim: each release is pure epsilon-DP for any two private graphs over the same 
 Why: candidates, their order, the grid and the mechanism are public; the charge precedes evaluation; a failed
     evaluation is drawn from as usual; the mechanism sees sealed scores and no graph. With `answer_seconds` an answer
     also waits for a public time, which hides how long evaluation took as far as the machine allows (docs/limits.md).
-Check: tests/claims/test_whole_release.py::test_the_release_is_private_for_edges_nodes_and_whole_graphs
+Check: tests/lab/claims/test_whole_release.py::test_the_release_is_private_for_edges_nodes_and_whole_graphs
 """
 
 import os

@@ -33,7 +33,8 @@ from privcfs.gate.ledger.heads import HeadFile
 from privcfs.gate.ledger.ledger import Ledger, Request
 from privcfs.gate.ledger.locks import SEEING
 from privcfs.gate.ledger.records import Connection
-from privcfs.public.epsilon import NANO, show
+from privcfs.gate.ledger.rules import check_new_limit
+from privcfs.public.epsilon import NANO
 from privcfs.public.head import Head
 
 PAGE = 1000  # rows of an export at a time
@@ -218,17 +219,11 @@ class ChainedLedger(Ledger):
         return Fraction(now.total, NANO), Fraction(now.analyst_total, NANO)
 
     def change_limit(self, limit: Limit) -> None:
-        if limit.contract != self.limit.contract:
-            raise SettingsError("a ledger keeps its contract: what was counted in one unit cannot go on in another.")
         known = self._known(to_write=True)
         with self._writing() as connection:
             records.newest_head(connection, known)
             now = records.state_of(connection)
-            if limit.total * NANO < now.total:
-                raise SettingsError(
-                    f"limit {show(limit.total)} is below the {show(Fraction(now.total, NANO))} that is spent already, "
-                    "so it would promise what no longer holds; choose a higher one."
-                )
+            check_new_limit(limit, now.limit, Fraction(now.total, NANO))
             records.append_row(
                 connection, now, records.LIMITED, "", "", 0, records.canonical(records.limit_fields(limit))
             )

@@ -15,10 +15,11 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any, NamedTuple, Protocol
 
-from privcfs.errors import LedgerCorrupt, LedgerRolledBack, RequestConflict
+from privcfs.errors import LedgerCorrupt, LedgerRolledBack
 from privcfs.gate.accounting import Limit
 from privcfs.gate.contracts import contract_from
 from privcfs.gate.ledger.ledger import Request
+from privcfs.gate.ledger.rules import NOTHING, Spent, check_limits, check_same_price, check_same_question
 from privcfs.public.epsilon import NANO, show
 from privcfs.public.head import Head
 
@@ -102,10 +103,10 @@ def look_up(connection: Connection, requests: Sequence[Request]) -> list[str | N
         rows = connection.run(query, analyst=request.analyst, request_id=request.request_id)
         bodies = dict(iter(rows))
         if HELD in bodies:
-            refuse_conflict(request, bodies[HELD])
+            check_same_question(request, terms_of(bodies[HELD]))
         else:
             mine = more.get(request.analyst, Fraction(0))
-            check_limits(connection, request, now[request.analyst], (sum(more.values(), Fraction(0)), mine))
+            _check_limits(connection, request, now[request.analyst], Spent(sum(more.values(), Fraction(0)), mine))
             more[request.analyst] = mine + request.price
         found.append(unpadded(bodies.get(RELEASED)))
     return found
@@ -115,9 +116,9 @@ def look_up_one(connection: Connection, request: Request) -> str | None:
     """In one query."""
     now = state_of(connection, request.analyst, request.request_id)
     if now.held is None:
-        check_limits(connection, request, now, (Fraction(0), Fraction(0)))
+        _check_limits(connection, request, now)
         return None
-    refuse_conflict(request, now.held)
+    check_same_question(request, terms_of(now.held))
     return unpadded(now.released)
 
 
@@ -127,33 +128,27 @@ def charge(connection: Connection, request: Request) -> str | None:
     if now.held is None:
         pay(connection, request, now)
         return None
-    refuse_conflict(request, now.held)
-    if now.released is None and request.price * NANO > now.paid:
-        raise RequestConflict(
-            f"request id {request.request_id!r} was paid when it cost less; choose a new id, the old is spent."
-        )
+    check_same_question(request, terms_of(now.held))
+    if now.released is None:
+        check_same_price(request, Fraction(now.paid, NANO))
     return unpadded(now.released)
 
 
-def refuse_conflict(request: Request, held: str) -> None:
-    """An id that is used again must ask for the same."""
-    if json.loads(held)["terms"] != request.terms:
-        raise RequestConflict(
-            f"request id {request.request_id!r} was used before with other parameters; choose a new id."
-        )
+def terms_of(held: str) -> dict[str, Any]:
+    """What was asked for, from the body of a charge."""
+    terms: dict[str, Any] = json.loads(held)["terms"]
+    return terms
 
 
-def check_limits(connection: Connection, request: Request, now: "State", more: tuple[Fraction, Fraction]) -> None:
-    """Refuses what passes a limit, with `more` spent beyond the rows: in all, and by the analyst."""
-    limit = request.within(now.limit)
-    limit.check(request.price, Fraction(now.total, NANO) + more[0], Fraction(now.analyst_total, NANO) + more[1])
-    if request.delta:
-        limit.check_delta(request.delta, sum_of_deltas(connection))
+def _check_limits(connection: Connection, request: Request, now: "State", more: Spent = NOTHING) -> None:
+    """Applies the rulebook to the sums of the rows and `more`, which is spent by requests not yet appended."""
+    spent = Spent(Fraction(now.total, NANO) + more.total, Fraction(now.analyst_total, NANO) + more.by_analyst)
+    check_limits(request, now.limit, spent, lambda: sum_of_deltas(connection))
 
 
 def pay(connection: Connection, request: Request, now: "State") -> None:
     """Appends the price of a request where the limits in force allow it."""
-    check_limits(connection, request, now, (Fraction(0), Fraction(0)))
+    _check_limits(connection, request, now)
     day = datetime.now(UTC).date().isoformat()
     counted = {"day": day, "unit": now.limit.contract.unit, "delta": show(request.delta)}
     body = canonical({"terms": request.terms, **counted})

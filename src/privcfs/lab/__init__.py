@@ -1,5 +1,0 @@
-"""Sees both sides and releases nothing: experiments, audits and benchmarks. Nothing imports it."""
-
-from privcfs.lab.inspection import Inspection, inspect
-
-__all__ = ["Inspection", "inspect"]

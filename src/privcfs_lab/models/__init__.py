@@ -1,0 +1,1 @@
+"""Models other than the two-layer GCN, trained in the laboratory."""

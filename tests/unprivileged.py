@@ -14,10 +14,12 @@ import pyarrow.csv, pyarrow.compute, pyarrow.parquet  # imported while the inter
 from pathlib import Path
 from privcfs import PrivateGraph, load_backbone
 from privcfs.errors import ContextError, GraphError, PrivcfsError
-from privcfs.files import EdgeListReader, Nodes, read_features, read_node_ids
+from privcfs.tables.edges import EdgeListReader
+from privcfs.tables.names import Nodes, read_node_ids
+from privcfs.tables.features import read_features
 from privcfs.gate.accounting import Limit
 from privcfs.gate.ledger.sqlite import SqliteLedger
-from privcfs.importing import import_features, import_pairs
+from privcfs.tables.importing import import_features, import_pairs
 if os.geteuid() == 0:
     os.setgroups([])
     os.setgid({NOBODY})

@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow.parquet as parquet
 from threadpoolctl import threadpool_limits
 
-from privcfs.cli.batch import open_vault
+from privcfs.cli.batch import opened_once
 from privcfs.fleet.cluster import LOOPBACK, release_on_ray
 from privcfs.fleet.parts import TOGETHER, Job, parts
 from privcfs.gate.ledger import open_ledger
@@ -121,7 +121,7 @@ def kill_a_machine(folder: Path, url: str, targets: int) -> Found:
 def releases_a_second(folder: Path, name: str, cluster: str, targets: int) -> float:
     """On a cluster that stands, once its workers are warm."""
     path = str(folder / "vault.toml")
-    job = Job(partial(open_vault, path), open_vault(path).digest, PRICE, "owner")
+    job = Job(partial(opened_once, path), opened_once(path).digest, PRICE, "owner")
     seconds, todo = [], parts(name, [str(node) for node in range(targets + WARM * TOGETHER)])
     for done in release_on_ray(job, todo, cluster, 1):
         assert done.refusal() is None, done.message

@@ -8,6 +8,7 @@ from privcfs.gate.accounting import Limit
 from privcfs.gate.ledger import open_ledger
 from privcfs.gate.method import Method
 from privcfs.gate.vault import Vault
+from privcfs.owner.vault_file import open_vault
 from privcfs.private.graph import PrivateGraph
 from privcfs.private.secrets import Secrets
 from privcfs.public.assumptions import Assumption, hiding
@@ -35,5 +36,6 @@ __all__ = [
     "hiding",
     "load_backbone",
     "open_ledger",
+    "open_vault",
     "save_backbone",
 ]

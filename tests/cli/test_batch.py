@@ -7,10 +7,10 @@ from fractions import Fraction
 import pyarrow.parquet as parquet
 import pytest
 
-from privcfs.cli.settings import load_settings
 from privcfs.errors import BudgetExhausted, InputError, RequestConflict, SettingsError
 from privcfs.fleet.parts import Job, parts, release_far, release_part
 from privcfs.gate.vault import Vault
+from privcfs.owner.vault_file import read_vault_file
 from privcfs.public.release import Release
 from tests.shell import Shell
 
@@ -93,7 +93,7 @@ def test_the_honest_zero_stands_beside_every_answer(owner: Shell) -> None:
 
 
 def test_a_finished_job_is_read_back_without_a_rehearsal(owner: Shell) -> None:
-    vault = load_settings(owner.folder / "vault.toml").vault()
+    vault = read_vault_file(owner.folder / "vault.toml").vault()
     job = Job(lambda: vault, vault.digest, Fraction(1, 2), "owner")
     (part,) = parts("mine", ALL)
     first = release_part(vault, job, part)
@@ -135,7 +135,7 @@ def test_suggestions_are_not_taken_for_answers_of_a_job(owner: Shell) -> None:
 
 
 def test_a_worker_whose_files_differ_pays_for_nothing(owner: Shell) -> None:
-    vault = load_settings(owner.folder / "vault.toml").vault()
+    vault = read_vault_file(owner.folder / "vault.toml").vault()
     (part,) = parts("mine", ALL)
     done = release_far(Job(lambda: vault, "another digest", Fraction(1, 2), "owner"), part)
     assert isinstance(done.refusal(), SettingsError)

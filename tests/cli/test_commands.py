@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from privcfs import PublicContext
-from privcfs.cli.settings import load_settings
 from privcfs.errors import (
     BadEpsilon,
     BudgetExhausted,
@@ -24,6 +23,7 @@ from privcfs.errors import (
     SettingsError,
     VerificationFailed,
 )
+from privcfs.owner.vault_file import read_vault_file
 from tests.shell import Shell
 
 
@@ -285,7 +285,7 @@ def test_verify_rejects_any_change(shell: Shell, change: dict[str, Any], check: 
 def test_a_certificate_of_version_0_1_stays_valid_with_the_names_that_were_printed_then(shell: Shell) -> None:
     """Version 0.1 kept no names in its ledger; its command line added them to the JSON that it printed."""
     path = shell.folder / "vault.toml"
-    vault = load_settings(path).vault()
+    vault = read_vault_file(path).vault()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(PublicContext, "labels", lambda *_: {})
         release = vault.release("person-3", "1", request_id="old")

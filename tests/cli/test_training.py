@@ -16,9 +16,9 @@ from privcfs import load_backbone
 from privcfs.cli import main
 from privcfs.embedded import load_dataset
 from privcfs.errors import ContextError, GraphError, InputError, MissingDependency, SettingsError
-from privcfs.files import Nodes
 from privcfs.public.backbones.labels import Labels, read_labels
 from privcfs.public.backbones.training import Labelled, Training, accuracy, train_gcn
+from privcfs.tables.names import Nodes
 from tests.shell import NODES, Shell
 
 WORDS = ("ham", "spam", "eggs")

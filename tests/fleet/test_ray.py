@@ -13,7 +13,7 @@ import pyarrow.parquet as parquet
 import pytest
 from tools.fleet import Found, kill_a_machine, write_vault
 
-from privcfs.cli.batch import open_vault
+from privcfs.cli.batch import opened_once
 from privcfs.errors import BudgetExhausted, SealedError
 from privcfs.fleet.parts import Job, Part, release_far
 from privcfs.gate.ledger import open_ledger
@@ -95,12 +95,12 @@ def test_what_is_private_cannot_be_sent(owner: Shell) -> None:
     """Ray sends what it can pickle: names, ids and releases are, a graph is not, however it is wrapped."""
     from ray import cloudpickle
 
-    vault = open_vault(str(owner.folder / "vault.toml"))
-    assert cloudpickle.loads(cloudpickle.dumps(Job(partial(open_vault, "vault.toml"), "", Fraction(1), "owner")))
+    vault = opened_once(str(owner.folder / "vault.toml"))
+    assert cloudpickle.loads(cloudpickle.dumps(Job(partial(opened_once, "vault.toml"), "", Fraction(1), "owner")))
     for private in (vault._graph, vault, Job(lambda: vault, "", Fraction(1), "owner")):
         with pytest.raises(SealedError, match="is private and cannot be pickled"):
             cloudpickle.dumps(private)
-    assert cloudpickle.dumps(vault._graph._indices), "what is not sealed would be sent"
+    assert cloudpickle.dumps(vault._graph._lists.others), "what is not sealed would be sent"
 
 
 def test_whatever_fails_on_a_worker_keeps_its_words_there() -> None:

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from privcfs import save_backbone
-from privcfs.cli.settings import load_settings
 from privcfs.errors import InputError, SettingsError, UnknownNode
+from privcfs.owner.vault_file import read_vault_file
 from privcfs_lab.measuring.price_list import LEVELS, SUPPORTS, Question, price_list, read_targets
 from tests.worlds import random_gcn, random_pairs
 
@@ -73,7 +73,7 @@ def test_the_public_list_never_opens_the_private_edges(folder: Path) -> None:
 
 def test_the_public_list_is_the_same_on_two_private_graphs_and_the_owners_is_not(folder: Path) -> None:
     """The owner's list is the twin: the same comparison must tell its two graphs apart."""
-    settings = load_settings(folder / "vault.toml")
+    settings = read_vault_file(folder / "vault.toml")
     lists: dict[bool, list[object]] = {True: [], False: []}
     for seed in (1, 2):
         pairs = random_pairs(np.random.default_rng(seed), 40, 0.15)
@@ -86,7 +86,9 @@ def test_the_public_list_is_the_same_on_two_private_graphs_and_the_owners_is_not
 
 
 def test_wider_disclosure_never_lowers_the_ceiling_of_a_short_list(folder: Path) -> None:
-    page = price_list(load_settings(folder / "vault.toml"), Question(["3", "5", "7"], ("edges-only",)), lambda _: None)
+    page = price_list(
+        read_vault_file(folder / "vault.toml"), Question(["3", "5", "7"], ("edges-only",)), lambda _: None
+    )
     tops = {str(row[0]): row[4].mean for row in page.rows}  # type: ignore[union-attr]
     values = [tops[LEVELS[level]] for level in LEVELS]
     assert values == sorted(values)
@@ -102,7 +104,7 @@ def test_mistakes_are_named(folder: Path) -> None:
     with pytest.raises(SettingsError, match=r"target file .*missing.txt cannot be read"):
         read_targets(folder / "missing.txt")
     with pytest.raises(UnknownNode, match="target '99' is not a node"):
-        price_list(load_settings(folder / "vault.toml"), Question(["3", "99"]), lambda _: None)
+        price_list(read_vault_file(folder / "vault.toml"), Question(["3", "99"]), lambda _: None)
     done = lab(folder, "price", "--targets", "targets.txt", "--support", "three-hop")
     assert done.returncode == 2
     assert "three-hop" in done.stderr

@@ -81,7 +81,7 @@ def test_whatever_a_measurement_imports_decides_it() -> None:
         "privcfs_lab/datasets/planetoid.py",
         "privcfs/gate/mechanisms/rank_profile.py",
         "privcfs/private/outcomes/gcn.py",
-        "privcfs/files.py",
+        "privcfs/tables/features.py",
         "privcfs/embedded/cora-edges.npz",
     }
     assert not [name for name in files if name.startswith(("privcfs/service", "privcfs/cli"))]

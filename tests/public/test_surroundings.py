@@ -16,8 +16,8 @@ from privcfs.public.candidates import partners
 from privcfs.public.candidates.actionability import Actionability
 from privcfs.public.candidates.ladders import Ladders
 from privcfs.public.candidates.small_sets import SmallSets
-from privcfs.public.context import Snapshot
 from privcfs.public.surroundings import ROOM, Surroundings, surroundings
+from privcfs.tables.neighbours import Neighbours
 from tests.laws import look
 
 
@@ -141,13 +141,13 @@ def test_settings_that_name_no_node_are_refused(with_hub: PublicContext) -> None
 def test_a_large_graph_is_never_looked_at_as_a_whole(
     large: PublicContext, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    honest = Snapshot.__dict__["pairs"].fget
+    honest = Neighbours.__dict__["pairs"].fget
 
-    def watched(snapshot: Snapshot) -> object:
+    def watched(snapshot: Neighbours) -> object:
         assert snapshot is not large.snapshot, "all pairs were looked at"
         return honest(snapshot)
 
-    monkeypatch.setattr(Snapshot, "pairs", property(watched))
+    monkeypatch.setattr(Neighbours, "pairs", property(watched))
     graph, url = load_dataset("cora").private_graph(), f"sqlite:///{tmp_path / 'budget.db'}"
     for method in (GUIDED, Method(Ladders(), guide=guidance.Rehearsal())):
         vault = Vault(graph, large, ledger=url, limit="9", simulation=True, method=method)

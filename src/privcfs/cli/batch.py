@@ -12,7 +12,6 @@ from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
 
 from privcfs.cli.commands import VAULT, AnalystOption, JsonOption, VaultOption
 from privcfs.cli.output import console, emit, say, warn
-from privcfs.cli.settings import load_settings
 from privcfs.cli.spending import YesOption, agree
 from privcfs.errors import BudgetExhausted, InputError, PrivcfsError
 from privcfs.fleet.cluster import release_on_ray
@@ -20,6 +19,7 @@ from privcfs.fleet.parts import Job, parts, release_here, request_id
 from privcfs.fleet.results import ResultFile
 from privcfs.gate.questions.question import OWNER
 from privcfs.gate.vault import Vault
+from privcfs.owner.vault_file import open_vault, read_vault_file
 from privcfs.public.context import PublicContext
 from privcfs.public.epsilon import parse_epsilon, show
 
@@ -43,8 +43,8 @@ def batch(
 ) -> None:
     """Pay for one release per target of a file. Run again, it goes on where it stopped and pays nothing twice."""
     path, price = str(vault.resolve()), parse_epsilon(epsilon)
-    opened = open_vault(path)
-    warn(load_settings(vault).other_limit(opened.ledger))
+    opened = opened_once(path)
+    warn(read_vault_file(vault).account.other_limit(opened.ledger))
     labels = _labels(targets, opened.context)
     name = job or hashlib.sha256(f"{opened.digest} {show(price)}".encode()).hexdigest()[:12]
     if not all(len(one) <= LONGEST and one.isprintable() for one in (request_id(name, label) for label in labels)):
@@ -54,7 +54,7 @@ def batch(
     unpaid = len(labels) - len(opened.ledger.paid(analyst, [request_id(name, label) for label in labels]))
     if unpaid and not as_many_as_fit:
         _agree_to_all(unpaid, opened, price, analyst, yes)
-    work, todo = Job(partial(open_vault, path), opened.digest, price, analyst), parts(name, labels)
+    work, todo = Job(partial(opened_once, path), opened.digest, price, analyst), parts(name, labels)
     far = cluster is not None or workers > 1
     results = release_on_ray(work, todo, cluster, workers) if far else release_here(opened, work, todo)
     refusal: PrivcfsError | None = None
@@ -97,9 +97,9 @@ def _agree_to_all(number: int, opened: Vault, price: Fraction, analyst: str, yes
 
 
 @lru_cache(maxsize=1)
-def open_vault(path: str) -> Vault:
-    """Opened once in each process of a worker."""
-    return load_settings(Path(path)).vault()
+def opened_once(path: str) -> Vault:
+    """The vault of a vault file, opened once in each worker process."""
+    return open_vault(path)
 
 
 def _labels(file: Path, context: PublicContext) -> list[str]:

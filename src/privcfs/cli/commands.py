@@ -13,7 +13,6 @@ from rich.progress import Progress
 import privcfs
 from privcfs.cli.demo import run_demo
 from privcfs.cli.output import balance_fields, console, emit, odds, say, warn
-from privcfs.cli.settings import Settings, load_settings, template
 from privcfs.cli.spending import YesOption, agree_to_one
 from privcfs.embedded import NAMES
 from privcfs.errors import BudgetExhausted, InputError, SettingsError, VerificationFailed
@@ -21,12 +20,16 @@ from privcfs.gate.accounting import Balance, Limit
 from privcfs.gate.certificates import verify as check
 from privcfs.gate.contracts import FixedPrice, Pure
 from privcfs.gate.entries import enter
+from privcfs.gate.ledger import SQLITE
 from privcfs.gate.ledger.heads import HeadFile
 from privcfs.gate.ledger.ledger import Ledger
 from privcfs.gate.method import going_beyond
 from privcfs.gate.questions.question import OWNER
 from privcfs.gate.snapshots import ONE_EDGE, Noise, publish_snapshot
 from privcfs.gate.vault import MOST_SUGGESTIONS
+from privcfs.owner.account import exists
+from privcfs.owner.template import template
+from privcfs.owner.vault_file import VaultFile, read_vault_file
 from privcfs.public.epsilon import parse_epsilon, show
 from privcfs.public.labels import labels_to_dict
 from privcfs.public.release import Release
@@ -123,9 +126,9 @@ def explain(
     start = None if beyond is None else _read_release(beyond)[1].intervention
     if request_id is not None and len(targets) > 1:
         raise InputError("request-id names one release; ask for one target at a time, or leave it out.")
-    settings = load_settings(vault)
-    opened = settings.vault()
-    warn(settings.other_limit(opened.ledger))
+    file = read_vault_file(vault)
+    opened = file.vault()
+    warn(file.account.other_limit(opened.ledger))
     context = opened.context
     nodes = [context.node(target) for target in targets]
     spent = opened.balance().spent
@@ -178,9 +181,9 @@ def confirm(
 ) -> None:
     """Pay to learn whether a released change really flips the decision: a noisy yes or no."""
     release = _read_release(certificate)[1]
-    settings = load_settings(vault)
-    opened = settings.vault()
-    warn(settings.other_limit(opened.ledger))
+    file = read_vault_file(vault)
+    opened = file.vault()
+    warn(file.account.other_limit(opened.ledger))
     agree_to_one(opened.cost(epsilon), opened.ledger, analyst, request_id, yes)
     verdict = opened.confirm(release.target, release.intervention, epsilon, analyst=analyst, request_id=request_id)
     if as_json:
@@ -202,9 +205,9 @@ def select(
     as_json: JsonOption = False,
 ) -> None:
     """Pay for a private choice of whom to explain: one node of the list, close calls being likelier."""
-    settings = load_settings(vault)
-    opened = settings.vault()
-    warn(settings.other_limit(opened.ledger))
+    file = read_vault_file(vault)
+    opened = file.vault()
+    warn(file.account.other_limit(opened.ledger))
     agree_to_one(opened.cost(epsilon), opened.ledger, analyst, request_id, yes)
     chosen = opened.select(targets, epsilon, analyst=analyst, request_id=request_id)
     if as_json:
@@ -231,33 +234,33 @@ def budget(
     as_json: JsonOption = False,
 ) -> None:
     """Show what is spent, held and left; check the ledger's chain on the way."""
-    settings = load_settings(vault)
-    epsilon = settings.checked_price(price)
+    file = read_vault_file(vault)
+    epsilon = file.checked_price(price)
     if export_head is not None:
         exported = HeadFile(export_head)
-        ledger = settings.ledger_as_it_is(exported.read(), trusting=exported)
+        ledger = file.account.open_as_it_is(exported.read(), trusting=exported)
         ledger.keep_head(exported)
     elif set_limit is not None or set_analyst_limit is not None:
-        ledger = settings.ledger_as_it_is()
+        ledger = file.account.open_as_it_is()
         before = ledger.limit
         total = before.total if set_limit is None else set_limit
         each = before.per_analyst if set_analyst_limit is None else set_analyst_limit
         ledger.change_limit(Limit.of(total, each, before.contract))
-        settings.write_limit(ledger.limit)
-        settings = load_settings(vault)
+        file.account.write_limit(ledger.limit)
+        file = read_vault_file(vault)
         if not as_json:
-            say(f"Limits changed in the ledger{'' if settings.other_limit(ledger) else f' and in {vault}'}.")
+            say(f"Limits changed in the ledger{'' if file.account.other_limit(ledger) else f' and in {vault}'}.")
     else:
-        ledger = settings.ledger()
+        ledger = file.account.open()
     if check_head is not None:
         kept = HeadFile(check_head).read()
         if kept is None:
             raise InputError(f"head file {check_head} does not exist; give one that --export-head wrote.")
         ledger.verify(kept)
-    balance, contract = _balance_of(settings, ledger, analyst), ledger.limit.contract
+    balance, contract = _balance_of(file, ledger, analyst), ledger.limit.contract
     left, whose_limit = _left(ledger, balance)
     fixed = isinstance(contract, FixedPrice)
-    cost = Fraction(1) if fixed else contract.cost(settings.dearest_mechanism(), epsilon)
+    cost = Fraction(1) if fixed else contract.cost(file.dearest_mechanism(), epsilon)
     more = int(left / cost) if cost else None
     if as_json:
         fields = {**balance_fields(balance), "left": show(left), "limited_by": whose_limit, "analyst": analyst}
@@ -278,17 +281,29 @@ def budget(
     if isinstance(contract, Pure) and not ledger.narrower():
         spent = ledger.balance().spent
         say(f"All of it together can move anyone's odds about the graph by a factor of at most {odds(spent)}.")
-    if note := settings.other_limit(ledger):
+    if note := file.account.other_limit(ledger):
         say(note)
     say("Ledger: chain valid.")
 
 
-def _balance_of(settings: Settings, ledger: Ledger, analyst: str | None) -> Balance:
+def _balance_of(file: VaultFile, ledger: Ledger, analyst: str | None) -> Balance:
     """The account of all analysts or of one, whose limit is then the least of those for this analyst alone."""
     balance = ledger.balance(analyst)
-    cap = None if analyst is None else settings.cap_of(analyst)
+    cap = None if analyst is None else _cap_of(file, analyst)
     limits = [limit for limit in (balance.limit, cap) if limit is not None]
     return replace(balance, limit=min(limits) if limits else None)
+
+
+def _cap_of(file: VaultFile, analyst: str) -> Fraction | None:
+    """The most that the service's keys allow to an analyst, where all of this analyst's keys have a cap."""
+    url = file.service_database()
+    if url.startswith(SQLITE) and not exists(Path(url.removeprefix(SQLITE))):
+        return None
+    try:
+        from privcfs.service.keys import Keys, caps_of_analysts
+    except ImportError:  # no service here
+        return None
+    return caps_of_analysts(Keys(url, file.log_days()).all()).get(analyst)
 
 
 def _left(ledger: Ledger, balance: Balance) -> tuple[Fraction, str]:
@@ -307,8 +322,8 @@ def enter_disclosure(
     as_json: JsonOption = False,
 ) -> None:
     """Enter a disclosure made elsewhere, such as a model trained with differential privacy. For the owner."""
-    settings = load_settings(vault)
-    ledger = settings.ledger()
+    file = read_vault_file(vault)
+    ledger = file.account.open()
     enter(ledger, what, epsilon, delta, adjacency=adjacency)
     if as_json:
         emit({**balance_fields(ledger.balance()), "entered": what})
@@ -329,13 +344,13 @@ def snapshot(
     as_json: JsonOption = False,
 ) -> None:
     """Pay for a private snapshot where there are no public pairs. For the owner, before a vault serves."""
-    settings = load_settings(vault)
-    graph, names = settings.graph_without_context()
+    file = read_vault_file(vault)
+    graph, names = file.graph_without_context()
     if write.exists() and request_id is None:
         raise SettingsError(f"{write} exists; name another file, so that no public snapshot is lost.")
     if not write.parent.is_dir():
         raise SettingsError(f"folder {write.parent} does not exist; make it first.")
-    ledger = settings.ledger(graph)
+    ledger = file.account.open(graph)
     noise, name = Noise(pairs), request_id or token_hex(16)
     drawn = publish_snapshot(graph, ledger, epsilon, noise, request_id=name)
     rows = [f"{u},{w}" if names is None else f"{names[u]},{names[w]}" for u, w in drawn.tolist()]
@@ -355,9 +370,9 @@ def candidates(
     as_json: JsonOption = False,
 ) -> None:
     """Show the public list that a release would be drawn from. Costs nothing and reads no edge."""
-    settings = load_settings(vault)
-    context = settings.context()
-    proposed = settings.method(context).candidates.propose(context, context.node(target))
+    file = read_vault_file(vault)
+    context = file.context()
+    proposed = file.method(context).candidates.propose(context, context.node(target))
     labels = context.labels(proposed.nodes)
     listed = [context.named(proposed[position]) for position in range(min(most, len(proposed)))]
     if as_json:
@@ -393,12 +408,12 @@ def verify(
 ) -> None:
     """Check a release certificate against the ledger and the public context."""
     text, release = _read_release(certificate)
-    settings = load_settings(vault)
-    context = settings.context()
-    method = settings.method(context)
+    file = read_vault_file(vault)
+    context = file.context()
+    method = file.method(context)
     if beyond is not None:
         method = going_beyond(_read_release(beyond)[1].intervention, method)
-    checks = check(release, settings.ledger(), context, method)
+    checks = check(release, file.account.open(), context, method)
     checks["the file has the fields of a certificate, as this program writes them"] = (
         json.loads(text) == release.to_dict()
     )

@@ -12,11 +12,13 @@ from rich.status import Status
 
 from privcfs.cli.commands import JsonOption
 from privcfs.cli.output import console, emit, say
-from privcfs.cli.ties import follow
 from privcfs.errors import ContextError, GraphError, InputError
-from privcfs.files import EdgeListReader, Nodes, read_features, read_node_ids
-from privcfs.importing import import_features, import_pairs
-from privcfs.store import SUFFIX, check_store
+from privcfs.owner.ties import follow
+from privcfs.tables.edges import EdgeListReader
+from privcfs.tables.features import read_features
+from privcfs.tables.importing import import_features, import_pairs
+from privcfs.tables.names import Nodes, read_node_ids
+from privcfs.tables.store import SUFFIX, check_store
 
 ARGUMENTS = {"edges": GraphError, "snapshot": ContextError, "features": ContextError}
 

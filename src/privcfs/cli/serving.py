@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from privcfs.cli.answering import VARIABLE as SECONDS
-from privcfs.cli.answering import answering_time, from_text, in_words, to_text
 from privcfs.cli.commands import VAULT, JsonOption, VaultOption
 from privcfs.cli.output import emit, say, warn
-from privcfs.cli.settings import load_settings
 from privcfs.errors import MissingDependency, SettingsError
+from privcfs.owner.answering_time import VARIABLE as SECONDS
+from privcfs.owner.answering_time import answering_time, from_text, in_words, to_text
+from privcfs.owner.vault_file import read_vault_file
 from privcfs.public.epsilon import show
 
 if TYPE_CHECKING:
@@ -39,10 +39,10 @@ def serve(
         from privcfs.service.protocol import Guarded
     except ImportError:
         raise MissingDependency("the service needs more packages: pip install 'privcfs[service]'.") from None
-    settings = load_settings(vault)
-    opened = settings.vault()  # faults of the owner's files are shown here, before serving
-    warn(settings.other_limit(opened.ledger))
-    seconds = answering_time(settings, opened)
+    file = read_vault_file(vault)
+    opened = file.vault()  # faults of the owner's files are shown here, before serving
+    warn(file.account.other_limit(opened.ledger))
+    seconds = answering_time(file, opened)
     if not _keys(vault).all():
         say(f"No key exists yet. Make the owner's: privcfs keys make owner --role owner --vault {vault}")
     os.environ[VARIABLE], os.environ[SECONDS] = str(vault.resolve()), to_text(seconds)
@@ -69,7 +69,7 @@ def from_environment() -> "FastAPI":
     from privcfs.service.app import make_app
 
     path = Path(os.environ[VARIABLE])
-    return make_app(load_settings(path).vault(from_text(os.environ[SECONDS])), _keys(path))
+    return make_app(read_vault_file(path).vault(from_text(os.environ[SECONDS])), _keys(path))
 
 
 def _keys(vault: Path) -> "Keys":
@@ -77,8 +77,8 @@ def _keys(vault: Path) -> "Keys":
         from privcfs.service.keys import Keys
     except ImportError:
         raise MissingDependency("the service needs more packages: pip install 'privcfs[service]'.") from None
-    settings = load_settings(vault)
-    return Keys(settings.service_database(), settings.log_days())
+    file = read_vault_file(vault)
+    return Keys(file.service_database(), file.log_days())
 
 
 @keys_app.command("make")
@@ -100,7 +100,7 @@ def make_key(
         lines = [] if targets is None else targets.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
         raise SettingsError(f"targets file {targets} cannot be read; give one node a line.") from None
-    context = None if targets is None else load_settings(vault).context()
+    context = None if targets is None else read_vault_file(vault).context()
     allowed = None if context is None else [context.label(context.node(one.strip())) for one in lines if one.strip()]
     key, secret = _keys(vault).make(kind, analyst, days=days, cap=cap, targets=allowed, per_minute=per_minute)
     if as_json:

@@ -12,13 +12,14 @@ from rich.status import Status
 
 from privcfs.cli.commands import VAULT, JsonOption
 from privcfs.cli.output import console, emit, say
-from privcfs.cli.settings import load_settings
 from privcfs.errors import ContextError, InputError, SettingsError
-from privcfs.files import TableNames, read_features, read_node_ids
+from privcfs.owner.vault_file import read_vault_file
 from privcfs.public.backbones.files import save_backbone
 from privcfs.public.backbones.labels import Labels, read_labels
 from privcfs.public.backbones.training import Labelled, Training, accuracy, need_torch, train_gcn
 from privcfs.public.context import nodes_of, read_snapshot
+from privcfs.tables.features import TableNames, read_features
+from privcfs.tables.names import read_node_ids
 
 
 @final
@@ -101,7 +102,7 @@ def _files(vault: Path | None, features: Path | None, snapshot: Path | None, nod
         raise InputError("give --features and --snapshot (and --node-ids) together, or a --vault that names them.")
     if vault is None and not VAULT.exists():
         raise InputError(f"{VAULT} does not exist; give --vault, or --features and --snapshot.")
-    return PublicFiles(*load_settings(vault or VAULT).public_files())
+    return PublicFiles(*read_vault_file(vault or VAULT).public_files())
 
 
 def _read(files: PublicFiles, labels: Path, order: tuple[str, ...]) -> tuple[Labelled, Labels]:

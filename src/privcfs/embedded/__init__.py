@@ -13,12 +13,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from privcfs.errors import InputError
-from privcfs.files import open_arrays
 from privcfs.private.graph import PrivateGraph
 from privcfs.public.assumptions import SIMULATED, Assumption
 from privcfs.public.backbones.files import load_backbone
 from privcfs.public.backbones.gcn import GCN
 from privcfs.public.context import PublicContext
+from privcfs.tables.features import open_arrays
 
 NAMES = ("cora", "citeseer")
 

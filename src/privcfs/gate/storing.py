@@ -10,7 +10,6 @@ Check: tests/gate/test_one_draw.py::test_no_id_is_drawn_twice_while_the_disk_fil
 """
 
 import atexit
-import os
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from time import monotonic, sleep
 from typing import final
 
 from privcfs.errors import LedgerError, PrivcfsError
+from privcfs.forks import Order, at_fork
 from privcfs.gate.ledger.ledger import Claim, Ledger, Request
 
 Name = tuple[str, str]
@@ -35,7 +35,7 @@ def _leave_draws_to_the_parent() -> None:
         storing.forget()
 
 
-os.register_at_fork(after_in_child=_leave_draws_to_the_parent)
+at_fork(Order.STORING, in_child=_leave_draws_to_the_parent)
 
 
 @final

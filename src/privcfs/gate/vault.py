@@ -9,7 +9,6 @@ Why: candidates, their order, the grid and the mechanism are public; the charge 
 Check: tests/lab/claims/test_whole_release.py::test_the_release_is_private_for_edges_nodes_and_whole_graphs
 """
 
-import os
 import secrets
 import warnings
 from collections import deque
@@ -25,6 +24,7 @@ from typing import final
 import numpy as np
 
 from privcfs.errors import BadEpsilon, InputError, PrivcfsError, SettingsError
+from privcfs.forks import Order, at_fork
 from privcfs.gate.accounting import Balance, Limit
 from privcfs.gate.contracts import FixedPrice
 from privcfs.gate.guidance import row_zero
@@ -57,11 +57,10 @@ LEAST_PRICE = "0.01"
 MOST_SUGGESTIONS = 20
 MOST_FAILURES = 1000  # kept for the owner
 EVALUATION_SHARE = 0.8  # of a public answering time
-SILENCE = RLock()  # the filter of warnings belongs to the whole process; a fork waits, or its child would wait forever
+SILENCE = RLock()  # the filter of warnings belongs to the whole process
 ANSWERING = Turns()  # with a public answering time one answer follows another: waiting for it takes public time too
-os.register_at_fork(before=SILENCE.acquire, after_in_parent=SILENCE.release, after_in_child=SILENCE.release)
-# Registered last, taken first, as in a release.
-os.register_at_fork(before=ANSWERING.acquire, after_in_parent=ANSWERING.release, after_in_child=ANSWERING.start_anew)
+at_fork(Order.WARNINGS, before=SILENCE.acquire, in_parent=SILENCE.release, in_child=SILENCE.release)
+at_fork(Order.ANSWERING, before=ANSWERING.acquire, in_parent=ANSWERING.release, in_child=ANSWERING.start_anew)
 
 
 @final

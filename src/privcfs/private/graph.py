@@ -7,7 +7,7 @@ Check: tests/private/test_graph.py::test_every_way_in_gives_the_same_graph
 """
 
 import hmac
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, final
 
@@ -15,19 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privcfs.errors import GraphError
-from privcfs.files import (
-    EdgeListReader,
-    Nodes,
-    edge_index_rows,
-    gather,
-    matrix_rows,
-    neighbour_lists,
-    networkx_rows,
-    read_node_ids,
-)
 from privcfs.private.sealed import Sealed
-from privcfs.public.context import Snapshot
-from privcfs.store import PAIRS, checksums_of, open_store
+from privcfs.tables.edges import EdgeListReader, edge_index_rows, matrix_rows, networkx_rows
+from privcfs.tables.names import Nodes, read_node_ids
+from privcfs.tables.neighbours import Neighbours
+from privcfs.tables.store import PAIRS, open_store
 
 Indices = NDArray[np.int64]
 
@@ -39,25 +31,23 @@ class PrivateGraph(Sealed):
     Directed input means the undirected graph of its pairs; a weight means an edge unless it is 0.
     """
 
-    __slots__ = ("_budget", "_checksums", "_indices", "_starts", "number_of_nodes")
+    __slots__ = ("_budget", "_lists", "number_of_nodes")
 
-    def __init__(
-        self, starts: Indices, indices: NDArray[np.integer], checksums: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, lists: Neighbours) -> None:
         """Checked and sorted neighbour lists, in memory or mapped: use one of the from_ methods."""
-        self._starts, self._indices, self._checksums = starts, indices, checksums
+        self._lists = lists
         self._budget: str | None = None
-        self.number_of_nodes = len(starts) - 1
+        self.number_of_nodes = len(lists.starts) - 1
 
     @classmethod
-    def from_snapshot(cls, snapshot: Snapshot) -> "PrivateGraph":
+    def from_snapshot(cls, snapshot: Neighbours) -> "PrivateGraph":
         """A public snapshot as if it were the graph: for rehearsals."""
-        return cls(snapshot.starts, snapshot.others)
+        return cls(snapshot)
 
     @classmethod
     def from_pairs(cls, pairs: Indices, number_of_nodes: int) -> "PrivateGraph":
         """From pairs that are known to be different, without loops, and in range."""
-        return cls(*neighbour_lists(pairs, number_of_nodes))
+        return cls(Neighbours.of_pairs(pairs, number_of_nodes))
 
     @classmethod
     def from_store(cls, path: str | Path, *, number_of_nodes: int) -> "PrivateGraph":
@@ -65,7 +55,7 @@ class PrivateGraph(Sealed):
         store = open_store(Path(path), PAIRS, GraphError)
         if store.rows != _count(number_of_nodes):
             raise GraphError(f"edges has {store.rows} nodes, but number_of_nodes is {number_of_nodes}; match them.")
-        return cls(store.arrays["starts"], store.arrays["others"], store.checksums)
+        return cls(Neighbours(store.arrays["starts"], store.arrays["others"], store.checksums))
 
     @classmethod
     def from_edges(cls, edges: ArrayLike, *, number_of_nodes: int, simplify: bool = False) -> "PrivateGraph":
@@ -135,37 +125,28 @@ class PrivateGraph(Sealed):
         Nodes without edges after the last one that has some make no difference. It is for the owner's own list of
         graphs, before a vault serves, and never leaves the owner's files.
         """
-        if self._checksums is None:
-            self._checksums = checksums_of(PAIRS, {"starts": self._starts, "others": self._indices})
-        return hmac.digest(key, self._checksums["others"].encode(), "sha256").hex()
+        return hmac.digest(key, self._lists.checksums["others"].encode(), "sha256").hex()
 
     def is_empty(self) -> bool:
         """Whether there is no edge: such a graph is like any other without edges. For the owner's list too."""
-        return len(self._indices) == 0
+        return len(self._lists.others) == 0
 
     def neighbours(self, node: int) -> Indices:
         """Private neighbours by ascending node number."""
-        return np.asarray(self._indices[self._starts[node] : self._starts[node + 1]], np.int64)
+        start, stop = self._lists.starts[node], self._lists.starts[node + 1]
+        return np.asarray(self._lists.others[start:stop], np.int64)
 
     def neighbours_of(self, nodes: Indices) -> tuple[Indices, Indices]:
-        """The neighbour lists of several nodes: position in `nodes`, neighbour."""
-        owner, entries = gather(self._starts, nodes)
-        return owner, np.asarray(self._indices[entries], np.int64)
+        """The neighbours of several nodes, concatenated: for each entry its position in `nodes`, and the neighbour."""
+        return self._lists.neighbours_of(nodes)
 
     def degrees(self, nodes: Indices) -> Indices:
         """How many private neighbours each node has."""
-        counts: Indices = self._starts[nodes + 1] - self._starts[nodes]
-        return counts
+        return self._lists.degrees(nodes)
 
     def has_edges(self, pairs: Indices) -> NDArray[np.bool_]:
-        """Whether each pair is a private edge: looked up at the end that has fewer neighbours."""
-        one, other = pairs.T
-        few = self.degrees(one) <= self.degrees(other)
-        fewer, more = np.where(few, one, other), np.where(few, other, one)
-        owner, neighbour = self.neighbours_of(fewer)
-        found = np.zeros(len(pairs), np.bool_)
-        found[owner[neighbour == more[owner]]] = True
-        return found
+        """Whether each pair is a private edge."""
+        return self._lists.has_pairs(pairs)
 
 
 def _count(number_of_nodes: int) -> int:

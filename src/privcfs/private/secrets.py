@@ -14,10 +14,10 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from privcfs.errors import ContextError, SettingsError
-from privcfs.files import TableNames, read_features
 from privcfs.private.sealed import Sealed
 from privcfs.public.backbones.backbone import Backbone
 from privcfs.public.context import FeatureRows, PublicContext
+from privcfs.tables.features import TableNames, read_features
 
 
 @final

@@ -12,14 +12,16 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from privcfs.errors import ContextError, UnknownNode
-from privcfs.files import EdgeListReader, Nodes, TableNames, gather, neighbour_lists, read_features, read_node_ids
 from privcfs.public.assumptions import DEFAULT, Assumption
 from privcfs.public.backbones.backbone import Backbone
 from privcfs.public.interventions import Intervention
-from privcfs.store import FEATURES, PAIRS, SUFFIX, checksums_of, open_store
+from privcfs.tables.edges import EdgeListReader
+from privcfs.tables.features import TableNames, read_features
+from privcfs.tables.names import Nodes, read_node_ids
+from privcfs.tables.neighbours import Neighbours, gather
+from privcfs.tables.store import FEATURES, PAIRS, SUFFIX, checksums_of, open_store
 
 FeatureRow = tuple[NDArray[np.int32], NDArray[np.float32]]
-MOST_PAIRS = 2**24  # that are looked at as a whole
 DIGITS = re.compile(r"[0-9]{1,18}")
 
 
@@ -73,7 +75,7 @@ class PublicContext(FeatureRows):
     __slots__ = ("assumptions", "backbone", "digest", "features", "inputs", "node_ids", "nodes", "snapshot")
 
     features: sp.csr_array
-    snapshot: "Snapshot"
+    snapshot: Neighbours
     backbone: Backbone
     inputs: NDArray[np.float32] | None
     node_ids: tuple[str, ...] | None
@@ -168,56 +170,17 @@ def nodes_of(features: sp.csr_array, node_ids: Sequence[str] | None) -> Nodes:
     return Nodes(count, {name: number for number, name in enumerate(node_ids)})
 
 
-def read_snapshot(source: str | Path | ArrayLike, nodes: Nodes) -> "Snapshot":
+def read_snapshot(source: str | Path | ArrayLike, nodes: Nodes) -> Neighbours:
     """The public pairs of a file, an array or a store."""
     reader = EdgeListReader("snapshot", ContextError, nodes)
     if not isinstance(source, str | Path) or Path(source).suffix != SUFFIX:
-        starts, others = neighbour_lists(reader.read(source), nodes.count)
-        return Snapshot(starts, others, checksums_of(PAIRS, {"starts": starts, "others": others}))
+        return Neighbours.of_pairs(reader.read(source), nodes.count)
     store = open_store(Path(source), PAIRS, ContextError)
     if store.rows != nodes.count:
         reader.refuse(f"has {store.rows} nodes, but features has {nodes.count} rows", "match them")
-    return Snapshot(store.arrays["starts"], store.arrays["others"], store.checksums)
+    return Neighbours(store.arrays["starts"], store.arrays["others"], store.checksums)
 
 
 def _checksums(features: sp.csr_array) -> Mapping[str, str]:
     table = features.sorted_indices()
     return checksums_of(FEATURES, {"starts": table.indptr, "numbers": table.indices, "values": table.data})
-
-
-class Snapshot:
-    """The public pairs. A pair here may or may not be an edge of the private graph."""
-
-    __slots__ = ("_pairs", "checksums", "others", "starts")
-
-    starts: NDArray[np.int64]
-    others: NDArray[np.integer]
-    checksums: Mapping[str, str]
-
-    def __init__(self, starts: NDArray[np.int64], others: NDArray[np.integer], checksums: Mapping[str, str]) -> None:
-        """Sorted neighbour lists, in memory or mapped."""
-        self.starts, self.others, self.checksums = starts, others, checksums
-        self._pairs: NDArray[np.int64] | None = None
-
-    @property
-    def pairs(self) -> NDArray[np.int64]:
-        """All of them, sorted, in memory: for what looks at the whole snapshot."""
-        if len(self.others) > 2 * MOST_PAIRS:
-            raise ContextError(
-                f"snapshot has more than {MOST_PAIRS} pairs, and this looks at all of them; ask a vault, which looks "
-                "near the target."
-            )
-        if self._pairs is None:
-            nodes = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
-            forward = nodes < self.others
-            self._pairs = np.column_stack([nodes[forward], self.others[forward]])
-        return self._pairs
-
-    def neighbours(self, node: int) -> tuple[int, ...]:
-        """Public neighbours by ascending node number."""
-        return tuple(self.others[self.starts[node] : self.starts[node + 1]].tolist())
-
-    def degrees(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """How many public neighbours each node has."""
-        counts: NDArray[np.int64] = self.starts[nodes + 1] - self.starts[nodes]
-        return counts

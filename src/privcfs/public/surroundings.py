@@ -14,10 +14,10 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from privcfs.files import distinct, gather
 from privcfs.public.candidates.candidates import Candidates
-from privcfs.public.context import PublicContext, Snapshot
+from privcfs.public.context import PublicContext
 from privcfs.public.interventions import Pair, pair
+from privcfs.tables.neighbours import Neighbours, distinct, gather
 
 Numbers = NDArray[np.int64]
 MOST_WHOLE = 200_000  # nodes and neighbours up to which a context is looked at as a whole
@@ -89,7 +89,7 @@ def surroundings(context: PublicContext, named: tuple[int, ...], room: int = ROO
     return Surroundings(small, nodes, hidden == 0)
 
 
-def fitting(snapshot: Snapshot, nodes: Numbers, room: int) -> Numbers:
+def fitting(snapshot: Neighbours, nodes: Numbers, room: int) -> Numbers:
     """The first of the nodes, hubs left out, that have together no more pairs than there is room."""
     pairs = snapshot.degrees(nodes)
     nodes, pairs = nodes[pairs <= HUB], pairs[pairs <= HUB]
@@ -97,7 +97,7 @@ def fitting(snapshot: Snapshot, nodes: Numbers, room: int) -> Numbers:
     return first
 
 
-def _pairs(snapshot: Snapshot, nodes: Numbers, target: int, rng: np.random.Generator) -> Numbers:
+def _pairs(snapshot: Neighbours, nodes: Numbers, target: int, rng: np.random.Generator) -> Numbers:
     """Node and neighbour, for all pairs of these nodes; of hubs other than the target, for some."""
     hubs = nodes[(snapshot.degrees(nodes) > HUB) & (nodes != target)]
     whole = nodes[~np.isin(nodes, hubs)]

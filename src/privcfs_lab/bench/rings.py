@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from privcfs.errors import ContextError
 from privcfs.public.backbones.gcn import GCN
-from privcfs.store import FEATURES as TABLE
-from privcfs.store import StoreWriter
+from privcfs.tables.store import FEATURES as TABLE
+from privcfs.tables.store import StoreWriter
 
 STEPS = (1, 2, 3, 40, 170, 431, 977, 1402, 2213, 3391)  # to both sides: twenty neighbours, a few triangles
 FEATURES = 128

@@ -12,8 +12,8 @@ import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from privcfs.cli.output import complain
-from privcfs.cli.settings import load_settings
 from privcfs.errors import InputError, PrivcfsError, SettingsError
+from privcfs.owner.vault_file import read_vault_file
 from privcfs_lab.audit.depth import FULL, QUICK
 from privcfs_lab.audit.report import breaches
 from privcfs_lab.audit.report import html as audit_html
@@ -124,7 +124,7 @@ def price(
     """List what releases would achieve by disclosure, support and epsilon, before any budget is spent."""
     question = Question(read_targets(targets), tuple(support or SUPPORTS), public)
     with _progress() as say:
-        result = price_list(load_settings(vault), question, say)
+        result = price_list(read_vault_file(vault), question, say)
     result.show()
     console.print(SAFE if public else OWNER_ONLY, style=None if public else "bold")
     name = "price-public" if public else "price-for-the-owner"

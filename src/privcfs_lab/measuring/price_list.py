@@ -13,8 +13,8 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from privcfs.cli.settings import Settings
 from privcfs.errors import InputError, SettingsError
+from privcfs.owner.vault_file import VaultFile
 from privcfs.private.graph import PrivateGraph
 from privcfs.public.assumptions import SIMULATED
 from privcfs.public.candidates import RULES
@@ -95,16 +95,16 @@ def read_targets(path: Path) -> list[str]:
         raise SettingsError(f"target file {path} cannot be read: {error}.") from None
 
 
-def price_list(settings: Settings, question: Question, progress: Callable[[str], None]) -> Page:
+def price_list(file: VaultFile, question: Question, progress: Callable[[str], None]) -> Page:
     """Ceiling, public guess, valid rate, size and empty rate by disclosure, support and epsilon."""
-    context = settings.context()
+    context = file.context()
     targets = [context.node(target) for target in question.targets]
     nodes = context.number_of_nodes
     if question.public:
         graph = PrivateGraph.from_edges(context.snapshot.pairs, number_of_nodes=nodes)
     else:
-        graph = settings.graph(context)
-    secrets = None if question.public else settings.secrets(context)
+        graph = file.graph(context)
+    secrets = None if question.public else file.secrets(context)
     title = "public price list" if question.public else "for the owner's eyes"
     measured: dict[tuple[str, str, float], Records] = {}
     for level, pairs in _disclosures(context, None if question.public else graph).items():
@@ -112,7 +112,7 @@ def price_list(settings: Settings, question: Question, progress: Callable[[str],
         scene = Scene.of(graph, shown, secrets)
         for support in question.supports:
             progress(f"{LEVELS[level]}, {support}")
-            configured = settings.method(context)
+            configured = file.method(context)
             method = replace(configured, candidates=RULES[support])
             found = np.concatenate([measure_with(None, scene, target, method) for target in targets])
             measured[title, support, level] = found

@@ -20,6 +20,7 @@ from time import monotonic, sleep
 from typing import final
 
 from privcfs.errors import LedgerError, LedgerLocked
+from privcfs.forks import Order, at_fork
 
 try:
     import fcntl
@@ -116,7 +117,7 @@ class FileClaims(Claims):
 
 FILES: dict[tuple[int, str], FileClaims] = {}
 MAKING = Lock()  # of whoever adds one; a fork waits for it
-os.register_at_fork(before=MAKING.acquire, after_in_parent=MAKING.release, after_in_child=MAKING.release)
+at_fork(Order.CLAIMS, before=MAKING.acquire, in_parent=MAKING.release, in_child=MAKING.release)
 
 
 def file_claims(ledger: Path) -> FileClaims:

@@ -18,6 +18,7 @@ from typing import final
 
 from privcfs.errors import InputError, SettingsError
 from privcfs.public.head import Head
+from privcfs.tables.store import sync_folder
 
 try:
     import fcntl
@@ -126,15 +127,6 @@ def refuse_others(path: Path) -> None:
             path.chmod(mode & 0o770)
     except OSError:  # another user's file: that user decides
         return
-
-
-def sync_folder(folder: Path) -> None:
-    """Makes the names in a folder durable."""
-    place = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(place)
-    finally:
-        os.close(place)
 
 
 def _head(file: int) -> Head:

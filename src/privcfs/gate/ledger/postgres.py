@@ -7,7 +7,6 @@ Why: transactions are SERIALIZABLE, and a writer locks the table before it looks
 Check: tests/contracts/test_ledgers.py::test_processes_that_race_and_die_never_pass_the_limit
 """
 
-import os
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -27,6 +26,7 @@ from privcfs.errors import (
     LedgerRolledBack,
     SettingsError,
 )
+from privcfs.forks import Order, at_fork
 from privcfs.gate.accounting import Limit
 from privcfs.gate.ledger.chain import ChainedLedger
 from privcfs.gate.ledger.claims import Claims, Keys
@@ -56,7 +56,7 @@ def _leave_connections_to_the_parent() -> None:
         ledger.sessions = SessionClaims(ledger.engine)
 
 
-os.register_at_fork(after_in_child=_leave_connections_to_the_parent)
+at_fork(Order.CONNECTIONS, in_child=_leave_connections_to_the_parent)
 
 
 class _Postgres(NamedTuple):

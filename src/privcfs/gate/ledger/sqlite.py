@@ -27,6 +27,7 @@ from privcfs.errors import (
     LedgerRolledBack,
     SettingsError,
 )
+from privcfs.forks import Order, at_fork
 from privcfs.gate.accounting import Limit
 from privcfs.gate.ledger.chain import ChainedLedger
 from privcfs.gate.ledger.claims import Claims, file_claims
@@ -45,13 +46,13 @@ CREATE TRIGGER no_delete BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'the
 OPEN: "weakref.WeakSet[SqliteLedger]" = weakref.WeakSet()  # changed under the lock alone
 
 
-def _prepare_to_fork() -> None:
-    LOCK.acquire()
+def _close_connections() -> None:
+    """Before a fork, under the lock of connections: SQLite's file locks would not survive it."""
     for ledger in list(OPEN):
         ledger.close()
 
 
-os.register_at_fork(before=_prepare_to_fork, after_in_parent=LOCK.release, after_in_child=LOCK.release)
+at_fork(Order.CONNECTIONS, before=_close_connections)
 
 
 class _Sqlite(NamedTuple):

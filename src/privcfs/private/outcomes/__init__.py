@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 
 from privcfs.private.deadline import Deadline
 from privcfs.private.graph import PrivateGraph
+from privcfs.private.one_thread import one_thread
 from privcfs.private.outcomes.gcn import evaluate_gcn
 from privcfs.private.outcomes.generic import evaluate_module
 from privcfs.private.outcomes.outcomes import Outcomes
@@ -18,8 +19,7 @@ from privcfs.public.backbones.gcn import GCN
 from privcfs.public.backbones.torch_module import TorchBackbone
 from privcfs.public.candidates.candidates import Candidates
 from privcfs.public.context import Readable
-from privcfs.store import resting
-from privcfs.threads import one_thread
+from privcfs.tables.store import resting
 
 Evaluator = Callable[[PrivateGraph, Readable, Candidates, Deadline], Outcomes]
 

@@ -15,13 +15,13 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from privcfs.files import gather, places
 from privcfs.private.deadline import Deadline
 from privcfs.private.graph import PrivateGraph
 from privcfs.private.outcomes.outcomes import Outcomes, effective_operations
 from privcfs.public.backbones.gcn import GCN
 from privcfs.public.candidates.candidates import Candidates, membership
 from privcfs.public.context import Readable
+from privcfs.tables.neighbours import gather, places
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float32]

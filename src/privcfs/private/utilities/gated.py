@@ -9,7 +9,7 @@ Why: the empty set never flips, so it scores the size weight, or 0 after a faile
 Check: tests/contracts/test_utilities.py::test_no_pair_of_graphs_on_five_nodes_moves_a_score_by_more_than_the_span
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import final
 
@@ -45,6 +45,9 @@ class Gated(Utility):
 
     def valid(self, outcomes: Outcomes) -> NDArray[np.bool_]:
         return outcomes.flips(self.desired)
+
+    def towards(self, desired: int) -> "Gated":
+        return replace(self, desired=desired)
 
     def failed(self, candidates: Candidates) -> Scores:
         """Every candidate scores 0."""

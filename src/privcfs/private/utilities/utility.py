@@ -13,6 +13,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from privcfs.errors import SettingsError
 from privcfs.private.outcomes.outcomes import Outcomes
 from privcfs.private.sealed import Sealed
 from privcfs.public.candidates.candidates import Candidates, Caps
@@ -49,6 +50,10 @@ class Utility(ABC):
     def valid(self, outcomes: Outcomes) -> NDArray[np.bool_]:
         """Whether each candidate does what is asked for."""
         return outcomes.flips()
+
+    def towards(self, desired: int) -> "Utility":  # noqa: ARG002
+        """The same utility where only a change to the class `desired` counts; one that cannot tell classes refuses."""
+        raise SettingsError("vault file: actionable.desired needs the utility gated.")
 
     @abstractmethod
     def failed(self, candidates: Candidates) -> Scores:

@@ -8,10 +8,9 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from privcfs.columns import shown
 from privcfs.errors import BackboneError
-from privcfs.files import refuse_unreadable
 from privcfs.public.backbones.gcn import GCN
+from privcfs.tables.parsing import refuse_unreadable, shown
 
 Tensors = Mapping[str, NDArray[np.float32]]
 FLOATS = ("F16", "F32", "F64")  # what NumPy can hold; safetensors also knows types of 4, 6 and 8 bits, and bfloat16

@@ -8,9 +8,9 @@ from typing import NoReturn, final
 import numpy as np
 from numpy.typing import NDArray
 
-from privcfs.columns import shown
 from privcfs.errors import ContextError, InputError
-from privcfs.files import Nodes, csv_rows, is_number
+from privcfs.tables.names import Nodes
+from privcfs.tables.parsing import csv_rows, is_number, shown
 
 Numbers = NDArray[np.int64]
 MOST_CLASSES = 10_000

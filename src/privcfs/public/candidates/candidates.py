@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,9 @@ from numpy.typing import NDArray
 from privcfs.errors import SettingsError
 from privcfs.public.context import PublicContext
 from privcfs.public.interventions import Intervention, Pair
+
+if TYPE_CHECKING:
+    from privcfs.public.candidates.restriction import Restriction
 
 Choice = tuple[int, ...]
 
@@ -115,6 +119,12 @@ class CandidateRule(ABC):
     @abstractmethod
     def propose(self, context: PublicContext, target: int) -> Candidates:
         """The candidates for one target."""
+
+    def restricted(self, to: "Restriction") -> "CandidateRule":  # noqa: ARG002
+        """The same rule within the owner's restriction; a rule that cannot keep one refuses it."""
+        raise SettingsError(
+            "vault file: [actionable] and metadata need candidates that are sets or ladders, such as small-sets."
+        )
 
 
 def check_most(most: int) -> None:

@@ -1,6 +1,6 @@
 """Sets of up to five elements without their number exploding: for each class, the best partners one after another."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import final
 
@@ -8,6 +8,7 @@ from privcfs.public.candidates.actionability import Actionability
 from privcfs.public.candidates.candidates import CandidateRule, Candidates, Caps, Choice, check_most, subsets
 from privcfs.public.candidates.pairs import OneHop, PairUniverse
 from privcfs.public.candidates.partners import Around, look_around
+from privcfs.public.candidates.restriction import Restriction
 from privcfs.public.candidates.top_influence import FeatureUniverse, TopInfluence
 from privcfs.public.context import PublicContext
 from privcfs.public.interventions import Pair, pair
@@ -35,6 +36,9 @@ class Ladders(CandidateRule):
     @property
     def caps(self) -> Caps:
         return Caps(self.most, min(self.most, self.features.most), self.most)
+
+    def restricted(self, to: Restriction) -> "Ladders":
+        return replace(self, allowed=to.allowed, deletions=to.deletions or self.deletions)
 
     def propose(self, context: PublicContext, target: int) -> Candidates:
         deletions = self.allowed.pairs(self.deletions.pairs(context, target))

@@ -1,6 +1,6 @@
 """Every set of at most so many deletions, additions and masks, or a public sample of them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import comb
 from typing import final
 
@@ -10,6 +10,7 @@ from privcfs.public.candidates.actionability import Actionability
 from privcfs.public.candidates.candidates import CandidateRule, Candidates, Caps, Choice, check_most, subsets
 from privcfs.public.candidates.pairs import OneHop, PairUniverse
 from privcfs.public.candidates.partners import Partners
+from privcfs.public.candidates.restriction import Restriction
 from privcfs.public.candidates.top_influence import FeatureUniverse, TopInfluence
 from privcfs.public.context import PublicContext
 
@@ -35,6 +36,10 @@ class SmallSets(CandidateRule):
     @property
     def caps(self) -> Caps:
         return Caps(self.most, self.most, self.most)
+
+    def restricted(self, to: Restriction) -> "SmallSets":
+        partners = replace(self.partners, desired=to.desired)
+        return replace(self, allowed=to.allowed, deletions=to.deletions or self.deletions, partners=partners)
 
     def propose(self, context: PublicContext, target: int) -> Candidates:
         deletions = self.allowed.pairs(self.deletions.pairs(context, target))

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privcfs.errors import SettingsError
-from privcfs.files import distinct
 from privcfs.public.candidates.partners import snapshot_scores
 from privcfs.public.context import PublicContext
 from privcfs.public.surroundings import likeness
+from privcfs.tables.neighbours import distinct
 
 Pairs = NDArray[np.int64]
 MOST_PAIRS = 1 << 25  # of all imagined graphs together: half a gigabyte

@@ -37,7 +37,6 @@ MOST_NODES = 2**31 - 1
 PIECE = 2**24  # bytes that are hashed at a time
 MAPPED: "WeakSet[mmap.mmap]" = WeakSet()
 MOST_RESIDENT = 2**28  # bytes of stores in memory
-OTHERS = [0]  # bytes of other files in memory, as far as known
 STATM = "/proc/self/statm"
 ADVISED = hasattr(mmap, "MADV_DONTNEED") and os.path.exists(STATM)  # on Linux; elsewhere the system decides alone
 
@@ -136,9 +135,9 @@ class StoreWriter:
             text.write(json.dumps(manifest, indent=1) + "\n")
             text.flush()
             os.fsync(text.fileno())
-        _sync(self.folder)
+        sync_folder(self.folder)
         self.folder.rename(self._path)
-        _sync(self._path.parent)
+        sync_folder(self._path.parent)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -190,14 +189,25 @@ def resting() -> Iterator[None]:
     try:
         yield
     finally:
-        _let_go()
+        RESIDENT.let_go()
 
 
-def _let_go() -> None:
-    if MAPPED and ADVISED and _resident() > OTHERS[0] + MOST_RESIDENT:
-        for mapped in list(MAPPED):
-            mapped.madvise(mmap.MADV_DONTNEED)
-        OTHERS[0] = _resident()
+@final
+class _Resident:
+    """Remembers how many bytes of other files than stores this process has in memory."""
+
+    def __init__(self) -> None:
+        self.others = 0
+
+    def let_go(self) -> None:
+        """Gives the pages of all stores back to the system where more than MOST_RESIDENT bytes of them are resident."""
+        if MAPPED and ADVISED and _resident() > self.others + MOST_RESIDENT:
+            for mapped in list(MAPPED):
+                mapped.madvise(mmap.MADV_DONTNEED)
+            self.others = _resident()
+
+
+RESIDENT = _Resident()
 
 
 def _resident() -> int:
@@ -206,7 +216,7 @@ def _resident() -> int:
         return int(file.read().split()[2]) * mmap.PAGESIZE
 
 
-def _sync(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Makes the names in a folder durable."""
     number = os.open(folder, os.O_RDONLY)
     try:

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from privcfs.cli import answering
-from privcfs.cli.answering import (
+from privcfs.gate.vault import EVALUATION_SHARE, Vault
+from privcfs.owner import answering_time as answering
+from privcfs.owner.answering_time import (
     LEAST,
     MARGIN,
     answering_time,
@@ -17,8 +18,7 @@ from privcfs.cli.answering import (
     slowest_evaluation,
     to_text,
 )
-from privcfs.cli.settings import Settings, load_settings
-from privcfs.gate.vault import EVALUATION_SHARE, Vault
+from privcfs.owner.vault_file import VaultFile, read_vault_file
 from privcfs.private.deadline import Overrun
 from privcfs.private.outcomes import evaluate
 from tests.shell import Shell, newcomer
@@ -29,10 +29,10 @@ def shell(tmp_path: Any) -> Shell:
     return newcomer(tmp_path)
 
 
-def settings(shell: Shell, setting: str = "# answer_seconds = 0.5 ") -> Settings:
+def settings(shell: Shell, setting: str = "# answer_seconds = 0.5 ") -> VaultFile:
     path = shell.folder / "vault.toml"
     path.write_text(path.read_text().replace("# answer_seconds = 0.5 ", setting))
-    return load_settings(path)
+    return read_vault_file(path)
 
 
 def test_fast_evaluations_get_a_quarter_of_a_second(shell: Shell) -> None:
@@ -69,7 +69,7 @@ def reads_public_data_alone(vault: Vault, rehearse: Callable[[], object], patch:
     public, read = vault.context.snapshot, []
 
     def noting(graph: Any, context: Any, *rest: Any) -> Any:
-        read.append((graph._indices is public.others, context is vault.context))
+        read.append((graph._lists is public, context is vault.context))
         return evaluate(graph, context, *rest)
 
     patch.setattr(answering, "evaluate", noting)
@@ -95,7 +95,7 @@ def test_the_owner_decides(shell: Shell) -> None:
     assert answering_time(own, own.vault()) == 0.7
     path = shell.folder / "vault.toml"
     path.write_text(path.read_text().replace("answer_seconds = 0.7 ", 'answer_seconds = "off" '))
-    off = load_settings(path)
+    off = read_vault_file(path)
     assert answering_time(off, off.vault()) is None
 
 

@@ -6,7 +6,7 @@ from threading import Event, Thread
 import numpy as np
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from privcfs.threads import INSIDE, one_thread
+from privcfs.private.one_thread import ONE_THREAD, one_thread
 
 
 def blas_threads() -> set[int]:
@@ -37,7 +37,7 @@ def test_a_fork_in_the_middle_starts_afresh() -> None:
         entered.wait(10)
         child = os.fork()
         if child == 0:
-            good = not INSIDE and blas_threads() == {2}
+            good = not ONE_THREAD.evaluations and blas_threads() == {2}
             with one_thread():
                 good = good and blas_threads() == {1}
             os._exit(0 if good and blas_threads() == {2} else 1)

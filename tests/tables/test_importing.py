@@ -14,13 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from privcfs import PrivateGraph, PublicContext, Vault, importing, store
+from privcfs import PrivateGraph, PublicContext, Vault
 from privcfs.embedded import load_dataset
 from privcfs.errors import ContextError, GraphError, PrivcfsError
-from privcfs.files import EdgeListReader, Nodes, read_features
 from privcfs.gate.method import Method
-from privcfs.importing import import_features, import_pairs
-from privcfs.store import FEATURES, check_store, open_store
+from privcfs.tables import edges, features, importing, store
+from privcfs.tables.edges import EdgeListReader
+from privcfs.tables.features import read_features
+from privcfs.tables.importing import import_features, import_pairs
+from privcfs.tables.names import Nodes
+from privcfs.tables.store import FEATURES, check_store, open_store
 
 ROWS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=60)
 
@@ -51,8 +54,16 @@ def lists(graph: PrivateGraph) -> list[list[int]]:
 @pytest.fixture
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs and blocks of a few pairs, so that small graphs are sorted on disk and merged too."""
-    for name, value in (("RUN", 16), ("BLOCK", 7), ("READ_BYTES", 64), ("NAMED_BYTES", 64), ("CELLS", 20)):
-        monkeypatch.setattr(importing, name, value)
+    for module, name, value in (
+        (importing, "RUN", 16),
+        (importing, "BLOCK", 7),
+        (edges, "READ_BYTES", 64),
+        (edges, "NAMED_BYTES", 64),
+        (edges, "STREAMED_CELLS", 20),
+        (features, "READ_BYTES", 64),
+        (features, "CELLS", 20),
+    ):
+        monkeypatch.setattr(module, name, value)
 
 
 @pytest.mark.usefixtures("small_pieces")
@@ -83,11 +94,11 @@ def stored(source: Path, out: Path, how: EdgeListReader) -> PrivateGraph:
 
 
 def test_a_store_holds_a_real_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (("RUN", 2000), ("BLOCK", 500), ("CELLS", 1000)):
-        monkeypatch.setattr(importing, name, value)
+    for module, name, value in ((importing, "RUN", 2000), (importing, "BLOCK", 500), (edges, "STREAMED_CELLS", 1000)):
+        monkeypatch.setattr(module, name, value)
     data = load_dataset("cora")
-    edges = data.edges()
-    source = as_parquet(tmp_path / "edges.parquet", {"source": edges[:, 1].tolist(), "target": edges[:, 0].tolist()})
+    pairs = data.edges()
+    source = as_parquet(tmp_path / "edges.parquet", {"source": pairs[:, 1].tolist(), "target": pairs[:, 0].tolist()})
     graph = stored(source, tmp_path / "edges.store", reader(len(data.features.indptr) - 1))
     assert lists(graph) == lists(data.private_graph())
 
@@ -256,16 +267,16 @@ def test_pages_of_a_store_are_given_back_where_they_are_many(tmp_path: Path, mon
     import_features(tmp_path / "features.npy", tmp_path / "features.store")
     opened = open_store(tmp_path / "features.store", FEATURES, ContextError)
     monkeypatch.setattr(store, "MOST_RESIDENT", 20 * megabytes)
-    monkeypatch.setattr(store, "OTHERS", [store._resident()])
+    monkeypatch.setattr(store.RESIDENT, "others", store._resident())
     with store.resting():
         touched = float(opened.arrays["values"][: 2**20].sum())  # four megabytes stay
-    kept = store._resident() - store.OTHERS[0]
+    kept = store._resident() - store.RESIDENT.others
     with store.resting():
         touched += float(opened.arrays["values"].sum())
-        assert store._resident() - store.OTHERS[0] > 30 * megabytes
+        assert store._resident() - store.RESIDENT.others > 30 * megabytes
     assert touched == 2**20 + 2**23
     assert kept > 2 * megabytes
-    assert store._resident() <= store.OTHERS[0] + megabytes
+    assert store._resident() <= store.RESIDENT.others + megabytes
 
 
 def test_a_disk_that_is_full_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -275,8 +286,8 @@ def test_a_disk_that_is_full_leaves_nothing_behind(tmp_path: Path) -> None:
     script = (
         "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000));"
-        "from pathlib import Path; from privcfs.errors import GraphError; from privcfs.files import *;"
-        "from privcfs.importing import import_pairs;"
+        "from pathlib import Path; from privcfs.errors import GraphError; from privcfs.tables.edges import *;"
+        "from privcfs.tables.importing import import_pairs;"
         f"import_pairs(Path({str(source)!r}), Path({str(out)!r}), EdgeListReader('edges', GraphError, Nodes(300)))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)

@@ -1,13 +1,19 @@
-"""Which public time every new answer of the service takes: the owner's, or one that a public rehearsal shows to do."""
+"""Which public time every new answer of the service takes: the owner's, or one that a public rehearsal finds enough.
+
+Zone: owner
+Claim: the answering time is a function of the vault file and public data.
+Why: the rehearsal evaluates candidate lists on the snapshot; it is handed no private graph and no secret.
+Check: tests/owner/test_answering_time.py::test_the_rehearsal_reads_no_private_edge
+"""
 
 from math import ceil, floor, log10
 from time import perf_counter
 
 import numpy as np
 
-from privcfs.cli.settings import OFF, Settings
 from privcfs.gate.method import Method
 from privcfs.gate.vault import Vault
+from privcfs.owner.vault_file import OFF, VaultFile
 from privcfs.private.deadline import Deadline, Overrun
 from privcfs.private.graph import PrivateGraph
 from privcfs.private.outcomes import evaluate
@@ -19,10 +25,10 @@ MARGIN = 4  # private neighbourhoods may be larger than public ones, and an eval
 NODES = 4  # of the rehearsal, besides the public hub
 
 
-def answering_time(settings: Settings, vault: Vault) -> float | None:
+def answering_time(file: VaultFile, vault: Vault) -> float | None:
     """Seconds, or none where the owner switched it off."""
-    if "answer_seconds" in settings.tables["method"]:
-        return settings.answer_seconds()
+    if "answer_seconds" in file.tables["method"]:
+        return file.answer_seconds()
     return rounded_up(max(LEAST, MARGIN * slowest_evaluation(vault.context, vault.method)))
 
 

@@ -5,6 +5,13 @@ every graph that was opened on this machine, by a keyed fingerprint of its edges
 links and goes along when a folder is moved; the second recognises copies, hard links, renamed files, and the same edges
 in another format. Neither recognises a copy on another machine, of another user, with one edge changed, or with its
 nodes numbered otherwise.
+
+Zone: owner
+Claim: on one machine and for one user, the same edges never spend from two ledgers; the list tells nothing about edges
+    to whoever lacks its key.
+Why: a tie or a listed fingerprint that names another ledger is refused before a ledger is made or opened; fingerprints
+    are HMACs under a random key that is kept with the list, readable by the owner alone.
+Check: tests/owner/test_ties.py::test_a_link_a_copy_or_another_name_gets_no_second_budget
 """
 
 import json
@@ -17,9 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from privcfs.errors import SettingsError
-from privcfs.gate.ledger.heads import sync_folder
 from privcfs.gate.ledger.ledger import Ledger
 from privcfs.private.graph import PrivateGraph
+from privcfs.tables.store import sync_folder
 
 try:
     import fcntl
@@ -40,11 +47,11 @@ def tie(edges: Path, ledger: Ledger) -> None:
     mine = _named(ledger)
     for file in _files(edges):
         if file.is_file() and _read(file, edges) != mine:
-            raise another(edges, f"{file.name} says so")
+            raise second_budget(edges, f"{file.name} says so")
     with suppress(OSError):
         _put(_files(edges)[0], json.dumps(mine) + "\n")
     if tied(edges) and _read(_files(edges)[0], edges) != mine:  # another process was faster
-        raise another(edges, "a file beside it says so")
+        raise second_budget(edges, "a file beside it says so")
 
 
 def follow(source: Path, store: Path) -> None:
@@ -54,7 +61,7 @@ def follow(source: Path, store: Path) -> None:
             continue
         copy = _files(store)[0]
         if tied(store) and _read(copy, store) != _read(file, source):
-            raise another(store, f"{copy.name} says so")
+            raise second_budget(store, f"{copy.name} says so")
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, copy)
 
@@ -62,13 +69,13 @@ def follow(source: Path, store: Path) -> None:
 def refuse_second_budget(edges: Path, graph: PrivateGraph | None) -> None:
     """Before a new ledger is made: these edges must have none yet."""
     if tied(edges):
-        raise another(edges, "a file beside it says so")
+        raise second_budget(edges, "a file beside it says so")
     if graph is not None and not graph.is_empty():
         with _listed(_list_file()) as listed:
             known = listed["graphs"].get(graph.fingerprint(bytes.fromhex(listed["key"])))
             reason = None if known is None else _opened_with(known)
         if reason is not None:
-            raise another(edges, reason)
+            raise second_budget(edges, reason)
 
 
 def enlist(edges: Path, graph: PrivateGraph, ledger: Ledger, url: str) -> None:
@@ -80,10 +87,10 @@ def enlist(edges: Path, graph: PrivateGraph, ledger: Ledger, url: str) -> None:
         known = listed["graphs"].setdefault(mark, {**_named(ledger), "ledger": url})
         reason = None if known["opened"] == _named(ledger)["opened"] else _opened_with(known)
     if reason is not None:
-        raise another(edges, reason)
+        raise second_budget(edges, reason)
 
 
-def another(edges: Path, reason: str) -> SettingsError:
+def second_budget(edges: Path, reason: str) -> SettingsError:
     """The refusal of a second budget."""
     return SettingsError(
         f"{edges.name} spends from another ledger ({reason}); one private graph has one budget: "

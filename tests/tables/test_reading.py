@@ -12,9 +12,12 @@ import pyarrow.parquet
 import pytest
 from safetensors.numpy import save_file
 
-from privcfs import PrivateGraph, PublicContext, columns
+from privcfs import PrivateGraph, PublicContext
 from privcfs.errors import ContextError, GraphError
-from privcfs.files import EdgeListReader, Nodes, read_features, read_node_ids
+from privcfs.tables import parsing
+from privcfs.tables.edges import EdgeListReader
+from privcfs.tables.features import read_features
+from privcfs.tables.names import Nodes, read_node_ids
 from tests.shell import Shell
 from tests.unprivileged import reachable_folder, said
 from tests.worlds import random_gcn
@@ -210,8 +213,9 @@ import resource, sys
 from pathlib import Path
 import pyarrow.parquet, pyarrow.csv, pyarrow.compute
 from privcfs.errors import ContextError, GraphError
-from privcfs.files import EdgeListReader, Nodes
-from privcfs.importing import import_pairs, import_features
+from privcfs.tables.edges import EdgeListReader
+from privcfs.tables.names import Nodes
+from privcfs.tables.importing import import_pairs, import_features
 source, names = Path(sys.argv[1]), {"ann": 0, "bob": 1, "cid": 2, "dee": 3}
 reader = EdgeListReader("edges", GraphError, Nodes(4, names if "names" in sys.argv[2:] else None))
 resource.setrlimit(resource.RLIMIT_AS, (3 * 2**30, 3 * 2**30))
@@ -266,7 +270,7 @@ def test_a_gigantic_cell_is_refused_in_bounded_memory(tmp_path: Path) -> None:
 def test_a_column_that_decodes_to_very_much_is_refused_by_its_size(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(columns, "MOST_DECODED", 2**20)
+    monkeypatch.setattr(parsing, "MOST_DECODED", 2**20)
     pyarrow.parquet.write_table(
         pyarrow.table({"source": ["y" * 2**21], "target": ["ann"]}), tmp_path / "edges.parquet", use_dictionary=False
     )

@@ -1,0 +1,88 @@
+"""The commented vault.toml that `privcfs init` writes, and the keys that a vault file may have.
+
+Zone: owner
+Claim: every graph gets a random id of its own, which is not computed from the graph.
+Why: the id comes from the operating system's generator; nothing private is read here.
+Check: tests/owner/test_vault_file.py::test_every_template_has_an_id_of_its_own
+"""
+
+import secrets
+
+from privcfs.gate.mechanisms import MECHANISMS
+from privcfs.private.utilities import EXPLAINERS, UTILITIES
+from privcfs.public.candidates import RULES
+
+TEMPLATE = """\
+# A privcfs vault. Paths are relative to this file.
+
+[graph]                          # SECRET: nobody but the owner reads these files
+edges = "edges.csv"              # rows source,target or source,target,weight (.csv or .parquet); for graphs larger
+                                 # than memory a .store made by `privcfs import`, here and for features and snapshot
+model = "gcn.safetensors"        # the frozen two-layer GCN that decides (ours, or a PyTorch Geometric state dict);
+                                 # leave it out only if the public model below is the one that decides
+# features = "own_features.csv"  # where features are secret too; the public table then holds what is public of them
+id = "{graph_id}"
+                                 # random; ties this graph to one budget. Keep it as long as the graph lives.
+# simplify = true                # drop self-loops and merge repeated rows instead of refusing them
+
+[public]                         # KNOWN TO EVERYONE
+features = "features.csv"        # one row per node: .csv, .npy, or .npz written by scipy.sparse.save_npz
+snapshot = "public_edges.csv"    # pairs made public before, and independently of, the private edges
+backbone = "guide.safetensors"   # a model made from public data, which guides the search: privcfs train
+# metadata = "known_pairs.csv"   # small-sets and ladders: public pairs that may be deleted, in the snapshot's place
+# node_ids = "nodes.txt"         # one name per line, where nodes have names
+# backbone_from_snapshot = true  # say so if this model decides and was trained on the snapshot alone
+# prediction_disclosed = true    # say so if people know the decision about themselves
+# snapshot_is_private = true     # say so if `privcfs snapshot` made the snapshot
+
+[budget]
+ledger = "sqlite:///budget.db"
+limit = "10"                     # for all releases together: epsilon, or rho, or releases, as the contract counts.
+                                 # A new ledger begins with it; later change the ledger's: privcfs budget --set-limit
+# limit_per_analyst = "2"        # likewise: --set-analyst-limit
+# least_price = "0.01"           # questions below it are refused: time and load, too, should not be had for nothing
+# contract = "zcdp"              # pure (epsilons add up), approximate (deltas too), zcdp (rhos), fixed (one price)
+# delta = "0.000001"
+# price = "1"                    # of every release, under a fixed contract
+head = "head.json"               # the ledger's newest row, kept up to date: a lost or rolled-back ledger is refused
+
+# [service]                      # privcfs serve
+# database = "sqlite:///service.db"  # keys (as digests) and the log of requests
+# log_days = 90                  # for how long the log is kept
+
+[method]
+candidates = "small-sets"        # {rules}
+utility = "gated"                # {utilities}
+mechanism = "rehearsed"          # rehearsed (guided by imagined graphs), {mechanisms}
+# disclosed = 0.5                # rehearsed: the share of all pairs that the snapshot is thought to hold
+# answer_seconds = 0.5           # every new answer takes this long, so that its time says nothing about edges;
+                                 # "off" for none. Left out, `privcfs serve` chooses one and the command line has none.
+
+# [actionable]                   # what an answer may name (small-sets and ladders)
+# immutable_nodes = ["7"]        # their pairs stay as they are
+# immutable_features = [3]
+# partners = ["1", "2"]          # who may be joined to a target; anyone, if left out
+# desired = 2                    # the class to reach; any other than the present one, if left out
+# cost = {{ delete = 1, add = 2, mask = 1, most = 4 }}
+"""
+KEYS = {
+    "graph": {"edges", "id", "simplify", "model", "features"},
+    "public": {
+        *("features", "snapshot", "backbone", "metadata", "node_ids"),
+        *("backbone_from_snapshot", "prediction_disclosed", "snapshot_is_private"),
+    },
+    "budget": {"ledger", "limit", "limit_per_analyst", "least_price", "head", "contract", "delta", "price"},
+    "service": {"database", "log_days"},
+    "method": {"candidates", "utility", "mechanism", "disclosed", "answer_seconds"},
+    "actionable": {"immutable_nodes", "immutable_features", "partners", "desired", "cost"},
+}
+
+
+def template() -> str:
+    """A commented vault.toml with a fresh random graph id."""
+    return TEMPLATE.format(
+        graph_id=secrets.token_hex(16),
+        rules=", ".join(RULES),
+        utilities=", ".join([*UTILITIES, *EXPLAINERS]),
+        mechanisms=", ".join(MECHANISMS),
+    )

@@ -1,0 +1,249 @@
+"""vault.toml: which graph is protected, what is public, how much may be spent, and by which method.
+
+Zone: owner
+Claim: the public context is made from the files under [public] alone; a mistyped key is an error, not a silent default.
+Why: `context` opens no file of [graph], and refuses a snapshot that is the file of the private edges.
+Check: tests/owner/test_vault_file.py::test_the_public_context_never_opens_a_secret_file
+"""
+
+import tomllib
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, cast, final
+
+from privcfs.errors import ContextError, SettingsError
+from privcfs.gate.accounting import Limit
+from privcfs.gate.contracts import Contract, contract_from
+from privcfs.gate.ledger import SQLITE
+from privcfs.gate.ledger.heads import HeadFile
+from privcfs.gate.mechanisms.mechanism import Mechanism
+from privcfs.gate.method import Method
+from privcfs.gate.questions.question import checked_price
+from privcfs.gate.vault import LEAST_PRICE, Vault
+from privcfs.owner.account import Account
+from privcfs.owner.method_choice import REHEARSED, dearest_mechanism, method_of
+from privcfs.owner.template import KEYS
+from privcfs.private.graph import PrivateGraph
+from privcfs.private.secrets import Secrets
+from privcfs.public.assumptions import Assumption, hiding
+from privcfs.public.backbones.files import load_backbone
+from privcfs.public.context import PublicContext
+from privcfs.public.epsilon import parse_epsilon
+from privcfs.tables.features import read_features
+from privcfs.tables.names import read_node_ids
+from privcfs.tables.store import PAIRS, SUFFIX, open_store
+
+OFF = "off"  # the value of answer_seconds that switches the public answering time off
+LOG_DAYS, LONGEST_LOG = 90, 36_500
+
+
+def open_vault(path: str | Path, *, answer_seconds: float | None = None) -> Vault:
+    """The vault that a vault file describes, with the same guards as on the command line.
+
+    Args:
+        path: The vault file, such as "vault.toml"; `privcfs init` writes one with comments.
+        answer_seconds: The public time that every new answer takes, in seconds; by default the file's, or none.
+
+    Returns:
+        A vault whose ledger is tied to these edges and guarded by the head file, where the vault file names one.
+
+    Raises:
+        SettingsError: The file is missing or has a mistake, or the edges spend from another ledger.
+        GraphError: The private edges cannot be read.
+        ContextError: The public files cannot be read, or do not fit each other.
+        LedgerError: The ledger is missing, altered, rolled back, or in use.
+    """
+    return read_vault_file(Path(path)).vault(answer_seconds)
+
+
+def read_vault_file(path: Path) -> "VaultFile":
+    """Reads and checks a vault file; a mistyped key is an error, not a silent default."""
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise SettingsError(f"vault file {path} does not exist; write one with `privcfs init`.") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise SettingsError(f"vault file {path} cannot be read: {error}.") from None
+    for table, keys in tables.items():
+        if table not in KEYS or not isinstance(keys, dict):
+            raise SettingsError(f"vault file: unknown table [{table}]; there are {', '.join(KEYS)}.")
+        for key in keys:
+            if key not in KEYS[table]:
+                raise SettingsError(
+                    f"vault file: unknown key {table}.{key}; there are {', '.join(sorted(KEYS[table]))}."
+                )
+    return VaultFile(path.resolve(), {table: tables.get(table, {}) for table in KEYS})
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class VaultFile:
+    """One vault.toml, checked. Nothing else is opened until a method asks for it."""
+
+    path: Path
+    tables: dict[str, dict[str, Any]]
+
+    def vault(self, answer_seconds: float | None = None) -> Vault:
+        """Everything loaded: the graph, the context, the ledger. `answer_seconds` takes the place of the file's."""
+        context = self.context()
+        graph = self.graph(context)
+        return Vault(
+            graph,
+            context,
+            ledger=self.account.open(graph),
+            least_price=self._least_price,
+            method=self.method(context),
+            answer_seconds=self.answer_seconds() if answer_seconds is None else answer_seconds,
+            secrets=self.secrets(context),
+        )
+
+    @property
+    def account(self) -> Account:
+        """The ledger that the file names, with its limits and its head file; nothing is opened yet."""
+        head = HeadFile(self._path("budget", "head")) if "head" in self.tables["budget"] else None
+        return Account(
+            self._in_folder(self._text("budget", "ledger")),
+            self._text("graph", "id"),
+            self._path("graph", "edges"),
+            self._first_limit(),
+            head,
+            self.path,
+        )
+
+    def answer_seconds(self) -> float | None:
+        """The public answering time that the file names; none where it names none or switches it off."""
+        named: float | str | None = self.tables["method"].get("answer_seconds")
+        return None if named == OFF else cast("float | None", named)  # Vault checks the number
+
+    def context(self) -> PublicContext:
+        """The public side alone."""
+        public = self.tables["public"]
+        if _same(self._path("public", "snapshot"), self._path("graph", "edges")):
+            raise SettingsError("vault file: snapshot and edges are the same; private edges are not public.")
+        return PublicContext(
+            self._path("public", "features"),
+            self._path("public", "snapshot"),
+            load_backbone(self._path("public", "backbone")),
+            node_ids=self._path("public", "node_ids") if "node_ids" in public else None,
+            assumptions=self._assumptions(),
+        )
+
+    def _assumptions(self) -> frozenset[Assumption]:
+        graph = self.tables["graph"]
+        assumptions = hiding(
+            model="model" in graph,
+            features="features" in graph,
+            snapshot=self._flag("public", "snapshot_is_private"),
+        )
+        if self._flag("public", "backbone_from_snapshot"):
+            if "model" in graph:
+                raise SettingsError("vault file: backbone_from_snapshot is for a public model that decides; drop one.")
+            assumptions = assumptions - {Assumption.BACKBONE_PUBLIC} | {Assumption.BACKBONE_FROM_SNAPSHOT}
+        if self._flag("public", "prediction_disclosed"):
+            assumptions |= {Assumption.PREDICTION_DISCLOSED}
+        return assumptions
+
+    def public_files(self) -> tuple[Path, Path, Path | None]:
+        """Where features, snapshot and, if nodes have names, node ids are; no file is opened."""
+        snapshot = self._path("public", "snapshot")
+        if "edges" in self.tables["graph"] and snapshot.resolve() == self._path("graph", "edges").resolve():
+            raise SettingsError("vault file: snapshot and edges are the same; private edges are not public.")
+        named = "node_ids" in self.tables["public"]
+        return self._path("public", "features"), snapshot, self._path("public", "node_ids") if named else None
+
+    def secrets(self, context: PublicContext) -> Secrets | None:
+        """The secret model and features, where there are any."""
+        graph = self.tables["graph"]
+        if not {"model", "features"} & set(graph):
+            return None
+        model = load_backbone(self._path("graph", "model")) if "model" in graph else None
+        return Secrets(context, model=model, features=self._path("graph", "features") if "features" in graph else None)
+
+    def checked_price(self, epsilon: str | None) -> Fraction:
+        """A price that is not below the least; 1 where none is given, or the least price where that is more."""
+        least = parse_epsilon(self._least_price)
+        return max(Fraction(1), least) if epsilon is None else checked_price(epsilon, least)
+
+    @property
+    def _least_price(self) -> str:
+        least: str = self.tables["budget"].get("least_price", LEAST_PRICE)
+        return least
+
+    def _first_limit(self) -> Limit:
+        each = self.tables["budget"].get("limit_per_analyst")
+        return Limit.of(self._text("budget", "limit"), each, self._contract())
+
+    def _contract(self) -> Contract:
+        """What the limit counts."""
+        budget = self.tables["budget"]
+        named = {"kind": "contract", "delta": "delta", "epsilon": "price"}
+        fields = {field: str(budget[key]) for field, key in named.items() if key in budget}
+        if fields.get("kind") == "fixed":
+            fields["mechanism"] = str(self.tables["method"].get("mechanism", REHEARSED))
+        return contract_from(fields)
+
+    def method(self, context: PublicContext) -> Method:
+        """The public choices behind a release."""
+        metadata = self._path("public", "metadata") if "metadata" in self.tables["public"] else None
+        return method_of(self.tables["method"], self.tables["actionable"], metadata, context)
+
+    def dearest_mechanism(self) -> Mechanism:
+        """The mechanism by which a release costs most."""
+        return dearest_mechanism(self.tables["method"])
+
+    def graph(self, context: PublicContext) -> PrivateGraph:
+        """The secret edges alone."""
+        return self._edges(context.number_of_nodes, context.node_ids)
+
+    def graph_without_context(self) -> tuple[PrivateGraph, tuple[str, ...] | None]:
+        """The secret edges and the names of nodes, before there is a snapshot or a model."""
+        count = read_features(self._path("public", "features"), ContextError).shape[0]
+        named = "node_ids" in self.tables["public"]
+        names = read_node_ids(self._path("public", "node_ids"), ContextError) if named else None
+        return self._edges(int(count), names), names
+
+    def _edges(self, nodes: int, names: tuple[str, ...] | None) -> PrivateGraph:
+        path = self._path("graph", "edges")
+        if path.suffix == SUFFIX:
+            return PrivateGraph.from_store(path, number_of_nodes=nodes)
+        read = PrivateGraph.from_parquet if path.suffix == ".parquet" else PrivateGraph.from_csv
+        return read(path, number_of_nodes=nodes, node_ids=names, simplify=self._flag("graph", "simplify"))
+
+    def service_database(self) -> str:
+        """Where the service keeps keys and its log."""
+        return self._in_folder(str(self.tables["service"].get("database", f"{SQLITE}service.db")))
+
+    def log_days(self) -> int:
+        """For how many days the service keeps its log."""
+        days = self.tables["service"].get("log_days", LOG_DAYS)
+        if isinstance(days, bool) or not isinstance(days, int) or not 0 < days <= LONGEST_LOG:
+            raise SettingsError(f"vault file: service.log_days is {days!r}; give a number from 1 to {LONGEST_LOG}.")
+        return days
+
+    def _in_folder(self, url: str) -> str:
+        """SQLite's files are relative to the vault file."""
+        return SQLITE + str(self.path.parent / url.removeprefix(SQLITE)) if url.startswith(SQLITE) else url
+
+    def _flag(self, table: str, key: str) -> bool:
+        value = self.tables[table].get(key, False)
+        if not isinstance(value, bool):
+            raise SettingsError(f"vault file: {table}.{key} must be true or false, without quotes.")
+        return value
+
+    def _text(self, table: str, key: str) -> str:
+        value = self.tables[table].get(key)
+        if not isinstance(value, str) or not value:
+            raise SettingsError(f"vault file: {table}.{key} must be text in quotes; see `privcfs init`.")
+        return value
+
+    def _path(self, table: str, key: str) -> Path:
+        return self.path.parent / self._text(table, key)
+
+
+def _same(one: Path, other: Path) -> bool:
+    """Whether two edge lists are one file, or stores of the same pairs."""
+    if one.suffix == other.suffix == SUFFIX and one.exists() and other.exists():
+        first, second = (open_store(path, PAIRS, SettingsError).checksums for path in (one, other))
+        return first == second
+    return one.resolve() == other.resolve()

@@ -346,7 +346,7 @@ def test_every_answer_names_nodes_as_the_public_does(url: str) -> None:
         assert str(release.intervention) == in_names(release.intervention)
         assert release.target_name == "person-3"
     assert any(len(release.labels) > 1 for release in found)
-    free = [vault.guess("person-3"), vault.try_out("person-3", "1"), *vault.propose("person-3")]
+    free = [vault.guess("person-3"), vault.dry_run("person-3", "1"), *vault.propose("person-3")]
     assert [str(one) for one in free] == [in_names(one) for one in free]
     verdict = vault.confirm("person-3", Intervention(delete=((3, 5),)), "1")
     assert verdict.labels == {3: "person-3", 5: "person-5"}

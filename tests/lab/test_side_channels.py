@@ -74,7 +74,7 @@ def waited_for_a_free_look(monkeypatch: pytest.MonkeyPatch, evaluation: float) -
     start = perf_counter()
     answer.start()
     sleep(0.05)
-    waiting.try_out(target, "1")
+    waiting.dry_run(target, "1")
     waited = perf_counter() - start
     answer.join()
     return waited

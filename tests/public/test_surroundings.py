@@ -152,7 +152,7 @@ def test_a_large_graph_is_never_looked_at_as_a_whole(
     for method in (GUIDED, Method(Ladders(), guide=guidance.Rehearsal())):
         vault = Vault(graph, large, ledger=url, limit="9", simulation=True, method=method)
         assert vault.release(100, "1").intervention in method.candidates.propose(large, 100)
-        assert vault.try_out(100, "1") in method.candidates.propose(large, 100)
+        assert vault.dry_run(100, "1") in method.candidates.propose(large, 100)
     with pytest.raises(AssertionError, match="all pairs were looked at"):
         partners.snapshot_scores.__wrapped__(large)
 

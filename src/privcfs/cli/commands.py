@@ -25,8 +25,8 @@ from privcfs.gate.ledger.heads import HeadFile
 from privcfs.gate.ledger.ledger import Ledger
 from privcfs.gate.method import going_beyond
 from privcfs.gate.questions.question import OWNER
+from privcfs.gate.questions.suggestions import MOST_SUGGESTIONS
 from privcfs.gate.snapshots import ONE_EDGE, Noise, publish_snapshot
-from privcfs.gate.vault import MOST_SUGGESTIONS
 from privcfs.owner.account import exists
 from privcfs.owner.template import template
 from privcfs.owner.vault_file import VaultFile, read_vault_file

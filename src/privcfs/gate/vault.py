@@ -23,20 +23,19 @@ from typing import final
 
 import numpy as np
 
-from privcfs.errors import BadEpsilon, InputError, PrivcfsError, SettingsError
+from privcfs.errors import InputError, PrivcfsError, SettingsError
 from privcfs.forks import Order, at_fork
 from privcfs.gate.accounting import Balance, Limit
-from privcfs.gate.contracts import FixedPrice
 from privcfs.gate.guidance import row_zero
 from privcfs.gate.ledger import open_ledger
 from privcfs.gate.ledger.ledger import Ledger
-from privcfs.gate.mechanisms.mechanism import Weighed
 from privcfs.gate.method import GUIDED, Method, checked_seconds, dearest
 from privcfs.gate.opening import refuse_confusion, refuse_mismatch, try_model
 from privcfs.gate.questions.confirm import ConfirmQuestion
 from privcfs.gate.questions.question import OWNER, Asker, PublicSide, Question, checked_name
 from privcfs.gate.questions.release import Earlier, ReleaseQuestion
 from privcfs.gate.questions.select import SelectQuestion
+from privcfs.gate.questions.suggestions import price_of_each
 from privcfs.gate.randomness import SystemRandomness
 from privcfs.gate.storing import Storing
 from privcfs.gate.turns import Turns
@@ -47,14 +46,13 @@ from privcfs.private.secrets import Secrets
 from privcfs.private.utilities.utility import Scores
 from privcfs.public.candidates.candidates import Candidates
 from privcfs.public.context import PublicContext, Readable
-from privcfs.public.epsilon import NANO, Price, parse_epsilon, show
+from privcfs.public.epsilon import Price, parse_epsilon
 from privcfs.public.head import Head
 from privcfs.public.interventions import Intervention
 from privcfs.public.release import Release
 from privcfs.public.verdict import Selection, Verdict
 
 LEAST_PRICE = "0.01"
-MOST_SUGGESTIONS = 20
 MOST_FAILURES = 1000  # kept for the owner
 EVALUATION_SHARE = 0.8  # of a public answering time
 SILENCE = RLock()  # the filter of warnings belongs to the whole process
@@ -65,7 +63,11 @@ at_fork(Order.ANSWERING, before=ANSWERING.acquire, in_parent=ANSWERING.release, 
 
 @final
 class Vault:
-    """Holds a private graph and lets out paid releases, one at a time."""
+    """Holds a private graph and lets out paid answers: the only way from private edges to anyone.
+
+    `privcfs.open_vault` makes one from a vault file, with guards that a vault made by hand does not have: one budget
+    for one graph, and a head file against a ledger that is set back.
+    """
 
     __slots__ = ("_answer_seconds", "_failures", "_graph", "_ledger", "_randomness", "_readable", "_side", "_storing")
 
@@ -82,12 +84,29 @@ class Vault:
         secrets: Secrets | None = None,
         least_price: Price = LEAST_PRICE,
     ) -> None:
-        """`ledger` is a URL, with `limit` where it may have to be made, or an open ledger, which has its own.
+        """Checks that the parts fit each other, opens or makes the ledger, and tries the model on public data.
 
-        What is in `secrets` decides in the place of the context's model or features, which then only guide; the promise
-        covers it too. With `answer_seconds` every new answer takes that long, one after another in a process; an
-        evaluation that needs more counts as failed. A question below `least_price` is refused: whatever an answer tells
-        besides its draw, such as its time, is not to be had for nothing.
+        Args:
+            graph: The secret edges.
+            context: What everyone knows: features, snapshot, public model, assumptions.
+            ledger: A URL such as "sqlite:///budget.db", or an open ledger.
+            limit: What all answers together may cost, such as "10", or a `Limit`; needed where the ledger may have to
+                be made, and left out (the default) for an open ledger, which has its own.
+            method: Which candidates, how scored, how drawn; by default small sets, guided by imagined graphs.
+            simulation: Whether a snapshot that was drawn from the private edges is accepted, for demonstrations alone;
+                by default it is refused.
+            answer_seconds: The public time that every new answer takes, one after another in a process; an evaluation
+                that needs more counts as failed. By default answers take the time that they take.
+            secrets: A secret model or secret features, which decide in the place of the public ones and are covered by
+                the promise; by default none.
+            least_price: The least epsilon of a question, by default "0.01": whatever an answer tells besides its draw,
+                such as its time, is not to be had for nothing.
+
+        Raises:
+            SettingsError: An argument does not fit the others, or the ledger belongs to another graph.
+            GraphError: The graph has another number of nodes than the context, or spends from another ledger.
+            SimulatedSnapshot: The snapshot is marked as drawn from private edges, and `simulation` is off.
+            LedgerError: The ledger is missing, altered, rolled back, or in use.
         """
         refuse_mismatch(graph, context, simulation)
         refuse_confusion(context, secrets)
@@ -120,10 +139,28 @@ class Vault:
     ) -> Release:
         """One private counterfactual: checked, proposed, charged, evaluated, scored, drawn, in this order.
 
-        The same analyst and request id return the same release and pay once, also after a crash. Nothing is drawn that
-        shares an element with the interventions in `avoiding`. With an earlier answer as `beyond`, what is drawn
-        contains it, or is the empty set: a selection in stages, each a release of its own. `cap` is what the analyst
-        may spend in all, where that is less than the ledger's own limit.
+        Args:
+            target: The node to explain, by number (int) or by public name (text).
+            epsilon: The price, such as "1".
+            analyst: Who asks; limits and request ids are per analyst. By default "owner". The caller has to establish
+                who it is.
+            request_id: Names the request: the same analyst and id return the same answer and pay once, also after a
+                crash. By default a random one.
+            avoiding: Interventions with which the answer shall share no element; by default none.
+            beyond: An earlier answer that the new one contains, unless it is the empty set: a selection in stages, each
+                of them a release of its own. By default none.
+            cap: What the analyst may spend in all, where that is less than the ledger's own limit; by default no cap.
+
+        Returns:
+            The drawn intervention with its certificate. Whether it flips the decision is private and not said.
+
+        Raises:
+            UnknownNode: The target is not a node.
+            BadEpsilon: The price is not a decimal, or below the least price.
+            BudgetExhausted: The price does not fit a limit; nothing is charged.
+            RequestConflict: The request id was used before for something else.
+            LedgerError: The ledger cannot be read or written; what is paid stays paid, and asking again with the same
+                request id pays nothing.
         """
         asker = Asker(analyst, request_id, cap)
         question = ReleaseQuestion(self._side, asker, target, epsilon, Earlier(avoiding, beyond))
@@ -136,7 +173,25 @@ class Vault:
         analyst: str = OWNER,
         cap: Fraction | None = None,
     ) -> list[Release]:
-        """Several releases (target, epsilon, request id), paid together or, where one does not fit, not at all."""
+        """Several releases, paid together or, where one does not fit, not at all.
+
+        Args:
+            questions: For each release its target, its price, and its request id or None for a random one.
+            analyst: Who asks; by default "owner".
+            cap: What the analyst may spend in all, where that is less than the ledger's own limit; by default no cap.
+
+        Returns:
+            The releases in the order of the questions.
+
+        Raises:
+            InputError: Two questions have the same request id.
+            UnknownNode: A target is not a node.
+            BadEpsilon: The price is not a decimal, or below the least price.
+            BudgetExhausted: The price does not fit a limit; nothing is charged.
+            RequestConflict: The request id was used before for something else.
+            LedgerError: The ledger cannot be read or written; what is paid stays paid, and asking again with the same
+                request id pays nothing.
+        """
         asked = [
             ReleaseQuestion(self._side, Asker(analyst, name, cap), target, price) for target, price, name in questions
         ]
@@ -144,8 +199,20 @@ class Vault:
             raise InputError("request ids must differ within a batch.")
         return [self._named(text) for text in self._answers(asked)]
 
-    def try_out(self, target: int | str, epsilon: Price) -> Intervention:
-        """What a release might look like: drawn as one would be, but on the public snapshot; costs nothing."""
+    def dry_run(self, target: int | str, epsilon: Price) -> Intervention:
+        """What a release might look like: drawn as one would be, but on the public snapshot; costs nothing.
+
+        Args:
+            target: The node, by number (int) or by public name (text).
+            epsilon: The price at which the draw would be made.
+
+        Returns:
+            An intervention that is a function of public data and fresh random numbers.
+
+        Raises:
+            UnknownNode: The target is not a node.
+            BadEpsilon: The price is not a decimal, or below the least price.
+        """
         question = ReleaseQuestion(self._side, Asker(), target, epsilon)
         mechanism, snapshot = question.mechanism, PrivateGraph.from_snapshot(self.context.snapshot)
         with nullcontext() if self._answer_seconds is None else ANSWERING:  # or it would wait for private evaluations
@@ -154,11 +221,31 @@ class Vault:
         return self.context.named(drawn)
 
     def guess(self, target: int | str) -> Intervention:
-        """The honest zero: the best guess from public data alone; costs nothing."""
+        """The public guess: the best answer from public data alone; costs nothing, and is the honest zero of a release.
+
+        Args:
+            target: The node, by number (int) or by public name (text).
+
+        Returns:
+            The candidate that leaves the lowest margin on the public snapshot.
+
+        Raises:
+            UnknownNode: The target is not a node.
+        """
         return row_zero(self.context, self.propose(target), self.method.utility)
 
     def cost(self, epsilon: Price) -> Fraction:
-        """What a release at this price counts at most, in the unit of the ledger's contract; public."""
+        """What a release costs at most, in the unit of the ledger's contract; public.
+
+        Args:
+            epsilon: The price of the release.
+
+        Returns:
+            An upper bound on the cost: epsilon itself under the contract `pure`.
+
+        Raises:
+            BadEpsilon: The price is not a decimal, or below the least price.
+        """
         return self._side.contract.cost(dearest(self.method), self._side.price(epsilon))
 
     def suggest(
@@ -166,8 +253,27 @@ class Vault:
     ) -> list[Release]:
         """Several releases that share no element, for at most one price in all.
 
-        Each pays an equal part, rounded down to a decimal where the price cannot be divided: what is left over is not
-        spent.
+        Args:
+            target: The node to explain, by number (int) or by public name (text).
+            epsilon: The price of all of them. Each pays an equal part, rounded down to a decimal where the price cannot
+                be divided; what is left over is not spent.
+            number: How many releases, from 1 to 20.
+            analyst: Who asks; limits and request ids are per analyst. By default "owner". The caller has to establish
+                who it is.
+            request_id: Names the request: the same analyst and id return the same answer and pay once, also after a
+                crash. By default a random one.
+
+        Returns:
+            The releases in the order in which they were drawn.
+
+        Raises:
+            InputError: The number is out of range, or the method has no base measure to leave elements out of.
+            UnknownNode: The target is not a node.
+            BadEpsilon: The price is not a decimal, or below the least price.
+            BudgetExhausted: The price does not fit a limit; nothing is charged.
+            RequestConflict: The request id was used before for something else.
+            LedgerError: The ledger cannot be read or written; what is paid stays paid, and asking again with the same
+                request id pays nothing.
         """
         each, name = price_of_each(self._side, epsilon, number), request_id or secrets.token_hex(16)
         checked_name(f"{name}/{number}", "request_id")
@@ -192,24 +298,87 @@ class Vault:
         analyst: str = OWNER,
         request_id: str | None = None,
     ) -> Verdict:
-        """Whether an intervention really flips the decision: a paid answer, and a noisy one (randomised response)."""
+        """Whether an intervention really flips the decision: a paid answer, and a noisy one (randomised response).
+
+        Args:
+            target: The node, by number (int) or by public name (text).
+            intervention: The change to test, such as that of an earlier release.
+            epsilon: The price; the truth is told with probability e^epsilon / (1 + e^epsilon).
+            analyst: Who asks; limits and request ids are per analyst. By default "owner". The caller has to establish
+                who it is.
+            request_id: Names the request: the same analyst and id return the same answer and pay once, also after a
+                crash. By default a random one.
+
+        Returns:
+            Yes or no, with the probability that such an answer is right.
+
+        Raises:
+            InputError: The intervention names a node or a feature that does not exist.
+            UnknownNode: The target is not a node.
+            BadEpsilon: The price is not a decimal, or below the least price.
+            BudgetExhausted: The price does not fit a limit; nothing is charged.
+            RequestConflict: The request id was used before for something else.
+            LedgerError: The ledger cannot be read or written; what is paid stays paid, and asking again with the same
+                request id pays nothing.
+        """
         question = ConfirmQuestion(self._side, Asker(analyst, request_id), target, intervention, epsilon)
         return Verdict.from_json(self._answers([question])[0])
 
     def select(
         self, targets: Sequence[int | str], epsilon: Price, *, analyst: str = OWNER, request_id: str | None = None
     ) -> Selection:
-        """One node of a public list, close calls being likelier: a paid choice of whom to explain."""
+        """One node of a public list, close calls being likelier: a paid choice of whom to explain.
+
+        Args:
+            targets: Distinct nodes, at least one, by number (int) or by public name (text).
+            epsilon: The price of the choice.
+            analyst: Who asks; limits and request ids are per analyst. By default "owner". The caller has to establish
+                who it is.
+            request_id: Names the request: the same analyst and id return the same answer and pay once, also after a
+                crash. By default a random one.
+
+        Returns:
+            The chosen node with its certificate.
+
+        Raises:
+            InputError: The list is empty, or names a node twice.
+            UnknownNode: One of the targets is not a node.
+            BadEpsilon: The price is not a decimal, or below the least price.
+            BudgetExhausted: The price does not fit a limit; nothing is charged.
+            RequestConflict: The request id was used before for something else.
+            LedgerError: The ledger cannot be read or written; what is paid stays paid, and asking again with the same
+                request id pays nothing.
+        """
         question = SelectQuestion(self._side, Asker(analyst, request_id), targets, epsilon)
         return Selection.from_json(self._answers([question])[0])
 
     def propose(self, target: int | str) -> Candidates:
-        """The public list that a release for this target would be drawn from; costs nothing."""
+        """The public list that a release for this target would be drawn from; costs nothing and reads no edge.
+
+        Args:
+            target: The node, by number (int) or by public name (text).
+
+        Returns:
+            The candidates in their public order; the first is the empty set.
+
+        Raises:
+            UnknownNode: The target is not a node.
+        """
         found = self.method.candidates.propose(self.context, self.context.node(target))
         return replace(found, names=self.context.labels(found.nodes))
 
     def balance(self, analyst: str | None = None) -> Balance:
-        """What is spent and left, in all or by one analyst."""
+        """What is spent and left.
+
+        Args:
+            analyst: Whose account; by default that of all analysts together.
+
+        Returns:
+            Limit, what is spent, what of it has no answer yet, the number of answers, and what is left.
+
+        Raises:
+            LedgerError: The ledger cannot be read, or was altered or rolled back.
+        """
         return self._ledger.balance(analyst)
 
     def head(self) -> Head:
@@ -300,28 +469,3 @@ class Vault:
         """A stored release; version 0.1 stored no names."""
         release = Release.from_json(text)
         return release if release.labels else replace(release, labels=self.context.labels(release.nodes))
-
-
-def price_of_each(side: PublicSide, epsilon: Price, number: int) -> Fraction:
-    """What each of several suggestions pays; refuses what the method, the contract or the least price do not allow."""
-    price = side.price(epsilon)
-    if isinstance(number, bool) or not isinstance(number, int) or not 0 < number <= MOST_SUGGESTIONS:
-        raise InputError(f"number is {number!r}; ask for 1 to {MOST_SUGGESTIONS} suggestions.")
-    each = part_of(price, number)
-    if each < side.least_price:
-        raise BadEpsilon(
-            f"epsilon {show(price)} leaves {show(each)} for each of {number} suggestions; the least price of an "
-            f"answer here is {show(side.least_price)}."
-        )
-    if number > 1 and isinstance(side.contract, FixedPrice):
-        raise InputError("suggestions cannot be had under a fixed price, which is for one answer at a time.")
-    if number > 1 and side.method.guide is None and not isinstance(side.method.mechanism, Weighed):
-        raise InputError(f"suggestions need a base measure; {side.method.mechanism.name} has none.")
-    return each
-
-
-def part_of(price: Fraction, number: int) -> Fraction:
-    """An equal part as a decimal: exact where it is one, otherwise rounded down to thousandths, or to billionths."""
-    part = price / number
-    step = NANO if not NANO % part.denominator or part < Fraction(1, 1000) else 1000
-    return Fraction(int(part * step), step)

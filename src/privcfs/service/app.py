@@ -238,7 +238,7 @@ def _add_paid(app: FastAPI, service: Service) -> None:
     @service.in_line  # it waits for answers, as an answer does
     def dry_run(question: Question, key: Caller) -> dict[str, Any]:
         _may_ask(service, key, question.target)
-        drawn = service.vault.try_out(question.target, question.epsilon)
+        drawn = service.vault.dry_run(question.target, question.epsilon)
         return {
             **_free(service, question.target, drawn),
             "note": "drawn on the public snapshot; not a release, and not paid for",

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from privcfs import Method, PrivateGraph, PublicContext
 from privcfs.gate.mechanisms.mechanism import Mechanism
 from privcfs.private.deadline import Deadline
-from privcfs.private.outcomes import evaluate
+from privcfs.private.evaluators import evaluate
 from privcfs.private.utilities.utility import Scores
 from privcfs.public.candidates.candidates import Candidates
 

@@ -64,8 +64,8 @@ def newcomer(tmp_path: Path) -> Shell:
         "conv2.bias": rng.normal(size=3).astype(np.float32),
     }
     save_file(layers, tmp_path / "gcn.safetensors")
-    guide = {name: layer + rng.normal(0, 0.1, layer.shape).astype(np.float32) for name, layer in layers.items()}
-    save_file(guide, tmp_path / "guide.safetensors")
+    public_model = {name: layer + rng.normal(0, 0.1, layer.shape).astype(np.float32) for name, layer in layers.items()}
+    save_file(public_model, tmp_path / "public_model.safetensors")
     shell = Shell(tmp_path)
     assert shell.run("init").returncode == 0
     settings = (tmp_path / "vault.toml").read_text().replace("# node_ids", "node_ids")

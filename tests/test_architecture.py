@@ -201,7 +201,7 @@ def test_the_public_names_are_the_documented_ones() -> None:
     assert all(hasattr(privcfs, item) for item in privcfs.__all__)
     assert len(set(privcfs.__all__)) == len(privcfs.__all__)
     readme = (ROOT / "README.md").read_text()
-    for item in ("PrivateGraph.from_csv", "PublicContext", "load_backbone", "Vault", "release"):
+    for item in ("PrivateGraph.from_csv", "PublicContext", "load_model", "Vault", "release"):
         assert item in readme
 
 

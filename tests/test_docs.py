@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from privcfs import save_backbone
+from privcfs import save_model
 from privcfs.cli import app
 from tests.documented import assert_documented
 from tests.worlds import random_gcn, random_pairs
@@ -25,7 +25,7 @@ def files_of_the_readme(tmp_path: Path) -> Path:
     for name, density in (("edges.csv", 0.1), ("public_edges.csv", 0.1)):
         np.savetxt(tmp_path / name, random_pairs(rng, 50, density), fmt="%d", delimiter=",")
     np.savetxt(tmp_path / "features.csv", rng.random((50, 9)) < 0.5, fmt="%d", delimiter=",")
-    save_backbone(random_gcn(rng, 9), tmp_path / "gcn.safetensors", {})
+    save_model(random_gcn(rng, 9), tmp_path / "gcn.safetensors", {})
     (tmp_path / "labels.csv").write_text("\n".join(f"{node},{node % 3}" for node in range(0, 50, 2)))
     return tmp_path
 

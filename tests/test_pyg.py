@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from privcfs import Method, PrivateGraph, PublicContext, Release, TorchBackbone, Vault
-from privcfs.errors import BackboneError, InputError
+from privcfs import Method, PrivateGraph, PublicContext, Release, TorchModel, Vault
+from privcfs.errors import InputError, ModelError
 from privcfs.public.candidates import RULES
 from privcfs.pyg import PrivateCounterfactual, public_inputs
 from tests.pyg_models import CLASSES, FEATURES, NODES, Network, explainer, graphs
@@ -17,8 +17,8 @@ from tests.pyg_models import CLASSES, FEATURES, NODES, Network, explainer, graph
 
 def vault(folder: Path, pairs: np.typing.NDArray[np.int64] | None = None, method: Method | None = None) -> Vault:
     private, snapshot, features = graphs()
-    backbone = TorchBackbone(Network(), hops=2, number_of_features=FEATURES, number_of_classes=CLASSES)
-    context = PublicContext(features, snapshot, backbone)
+    model = TorchModel(Network(), hops=2, number_of_features=FEATURES, number_of_classes=CLASSES)
+    context = PublicContext(features, snapshot, model)
     graph = PrivateGraph.from_edges(private if pairs is None else pairs, number_of_nodes=NODES)
     return Vault(graph, context, ledger=f"sqlite:///{folder / 'ledger.db'}", limit="100", method=method)
 
@@ -97,7 +97,7 @@ def test_whatever_the_library_would_copy_must_be_public(tmp_path: Path, case: st
         edge_index = torch.cat([edge_index, torch.tensor([[1], [1]])], dim=1)
     else:
         model = Network(torch.tanh)
-    with pytest.raises(InputError, match=r"copied onto the result|does not answer as the vault's backbone"):
+    with pytest.raises(InputError, match=r"copied onto the result|does not answer as the vault's model"):
         explainer(PrivateCounterfactual(owned, "1"), model)(x, edge_index, index=3, **more)
     assert owned.balance().spent == 0
 
@@ -110,13 +110,13 @@ def test_a_model_that_remembers_private_edges_is_refused(tmp_path: Path) -> None
     caching.first.cached = caching.second.cached = True
     caching(torch.from_numpy(features.toarray()), both)
     owned = vault(tmp_path)
-    with pytest.raises(InputError, match="does not answer as the vault's backbone"):
+    with pytest.raises(InputError, match="does not answer as the vault's model"):
         explainer(PrivateCounterfactual(owned, "1"), caching)(*public_inputs(owned), index=3)
     assert owned.balance().spent == 0
-    backbone = TorchBackbone(caching, hops=2, number_of_features=FEATURES, number_of_classes=CLASSES)
-    context = PublicContext(features, snapshot, backbone)
+    model = TorchModel(caching, hops=2, number_of_features=FEATURES, number_of_classes=CLASSES)
+    context = PublicContext(features, snapshot, model)
     graph = PrivateGraph.from_edges(private, number_of_nodes=NODES)
-    with pytest.raises(BackboneError, match="cached=True, which answers for the graph that it saw first"):
+    with pytest.raises(ModelError, match="cached=True, which answers for the graph that it saw first"):
         Vault(graph, context, ledger=f"sqlite:///{tmp_path / 'other.db'}", limit="1")
 
 

@@ -12,7 +12,7 @@ PREPARE = f"""
 import os
 import pyarrow.csv, pyarrow.compute, pyarrow.parquet  # imported while the interpreter's own files can still be read
 from pathlib import Path
-from privcfs import PrivateGraph, load_backbone
+from privcfs import PrivateGraph, load_model
 from privcfs.errors import ContextError, GraphError, PrivcfsError
 from privcfs.tables.edges import EdgeListReader
 from privcfs.tables.names import Nodes, read_node_ids

@@ -8,8 +8,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from privcfs import GCN, Intervention, PrivateGraph, PublicContext
-from privcfs.public.backbones.backbone import Backbone
 from privcfs.public.candidates.candidates import Candidates, Caps, subsets
+from privcfs.public.models.model import Model
 
 Pairs = NDArray[np.int64]
 
@@ -43,12 +43,12 @@ def random_pairs(rng: np.random.Generator, nodes: int, density: float) -> Pairs:
     return np.array([pair for pair in combinations(range(nodes), 2) if rng.random() < density], np.int64).reshape(-1, 2)
 
 
-def random_world(seed: int, nodes: int = 8, features: int = 6, backbone: Backbone | None = None) -> World:
+def random_world(seed: int, nodes: int = 8, features: int = 6, model: Model | None = None) -> World:
     """A random graph, a random half of the possible pairs as its snapshot, binary features."""
     rng = np.random.default_rng(seed)
     x = sp.csr_array((rng.random((nodes, features)) < 0.6).astype(np.float32))
-    backbone = backbone or random_gcn(rng, features)
-    return World(PublicContext(x, random_pairs(rng, nodes, 0.5), backbone), random_pairs(rng, nodes, 0.4))
+    model = model or random_gcn(rng, features)
+    return World(PublicContext(x, random_pairs(rng, nodes, 0.5), model), random_pairs(rng, nodes, 0.4))
 
 
 def named_world(seed: int, nodes: int = 8) -> World:
@@ -56,7 +56,7 @@ def named_world(seed: int, nodes: int = 8) -> World:
     world = random_world(seed, nodes)
     names = [f"person-{node}" for node in range(nodes)]
     plain = world.context
-    return World(PublicContext(plain.features, plain.snapshot.pairs, plain.backbone, node_ids=names), world.pairs)
+    return World(PublicContext(plain.features, plain.snapshot.pairs, plain.model, node_ids=names), world.pairs)
 
 
 def awkward_pairs(rng: np.random.Generator) -> Pairs:
@@ -99,5 +99,5 @@ def slow_logits(world: World, target: int, intervention: Intervention) -> NDArra
     x = world.context.features.copy()
     row = slice(x.indptr[target], x.indptr[target + 1])
     x.data[row][np.isin(x.indices[row], intervention.mask)] = 0
-    logits: NDArray[np.float64] = world.context.backbone.logits(x, carried_out(world.pairs, intervention))[target]
+    logits: NDArray[np.float64] = world.context.model.logits(x, carried_out(world.pairs, intervention))[target]
     return logits

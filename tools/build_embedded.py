@@ -21,8 +21,8 @@ import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 
-from privcfs.public.backbones.files import save_backbone
-from privcfs.public.backbones.training import Labelled, Training, accuracy, train_gcn
+from privcfs.public.models.files import save_model
+from privcfs.public.models.training import Labelled, Training, accuracy, train_gcn
 
 EMBEDDED = Path(__file__).parent.parent / "src/privcfs/embedded"
 OLD_WHEEL = "--only-binary=:all: --python-version 3.8 --platform manylinux1_x86_64 --platform manylinux_2_5_x86_64"
@@ -179,20 +179,20 @@ def arrays(data: Built) -> dict[str, dict[str, NDArray[Any]]]:
 
 
 def train(data: Built) -> None:
-    """Both backbones; accuracies are measured with all edges at inference."""
+    """Both models; accuracies are measured with all edges at inference."""
     everything = Labelled(data.features, data.edges, data.labels, data.train)
     disclosed = Labelled(data.features, snapshot(data.edges), data.labels, data.train)
     for kind, seen in (("paper", everything), ("snapshot", disclosed)):
-        backbone = train_gcn(seen, Training(seed=SEED))
+        model = train_gcn(seen, Training(seed=SEED))
         metadata = {
             "architecture": "gcn",
             "data": data.name,
             "trained_on": "all edges" if kind == "paper" else "the embedded snapshot (half of the edges)",
-            "test_accuracy": f"{accuracy(backbone, everything, data.test):.3f}",
-            "test_accuracy_on_snapshot": f"{accuracy(backbone, disclosed, data.test):.3f}",
+            "test_accuracy": f"{accuracy(model, everything, data.test):.3f}",
+            "test_accuracy_on_snapshot": f"{accuracy(model, disclosed, data.test):.3f}",
             "training": json.dumps({"seed": SEED, "torch": torch.__version__.split("+")[0]}),
         }
-        save_backbone(backbone, EMBEDDED / f"{data.name}-gcn-{kind}.safetensors", metadata)
+        save_model(model, EMBEDDED / f"{data.name}-gcn-{kind}.safetensors", metadata)
         print(data.name, kind, metadata)
 
 

@@ -27,7 +27,7 @@ from privcfs.cli.batch import opened_once
 from privcfs.fleet.cluster import LOOPBACK, release_on_ray
 from privcfs.fleet.parts import TOGETHER, Job, parts
 from privcfs.gate.ledger import open_ledger
-from privcfs.public.backbones.files import save_backbone
+from privcfs.public.models.files import save_model
 from privcfs_lab.bench.rings import STEPS, ring_model, write_ring, write_ring_features
 from privcfs_lab.bench.timing import many_products, scaling
 from privcfs_lab.datasets.vault_folder import SETTINGS
@@ -95,7 +95,7 @@ def write_vault(folder: Path, ledger: str) -> None:
     write_ring_features(folder / "features.store", NODES)
     files = ["--edges", str(folder / "edges.csv"), "--snapshot", str(folder / "snapshot.csv")]
     subprocess.run([*PRIVCFS, "import", str(folder), *files, "--json"], check=True, stdout=subprocess.DEVNULL)
-    save_backbone(ring_model(), folder / "backbone.safetensors", {})
+    save_model(ring_model(), folder / "model.safetensors", {})
     settings = SETTINGS.format(ledger=ledger, limit="1000000", candidates="one-hop", mechanism="exponential", more="")
     for name in ("edges.csv", "snapshot.csv", "features.npz"):
         settings = settings.replace(name, name.split(".")[0] + ".store")

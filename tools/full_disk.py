@@ -90,7 +90,7 @@ def named(world: HostileWorld) -> PublicContext:
     lengths = [0] * world.up + [LONG] * world.down + [0] * (world.target + 1 - world.leaves)
     names = [f"{number}{'x' * length}" for number, length in enumerate(lengths)]
     given = world.context
-    return PublicContext(given.features, given.snapshot.pairs, given.backbone, node_ids=names)
+    return PublicContext(given.features, given.snapshot.pairs, given.model, node_ids=names)
 
 
 def ask(side: Side, disk: SmallDisk, missing: tuple[int, ...], ids: Sequence[int], rng: random.Random) -> None:

@@ -34,7 +34,7 @@ from tests.service.served import Served
 from tests.shell import Shell
 
 from privcfs.embedded import load_dataset
-from privcfs.service.doorkeeper import MOST_WAITING, REFUSED_PER_SECOND
+from privcfs.service.pace import MOST_WAITING, REFUSED_PER_SECOND
 from privcfs_lab.datasets.vault_folder import write_vault
 from tools.load import memory
 from tools.page import put

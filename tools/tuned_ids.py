@@ -88,7 +88,7 @@ def context() -> PublicContext:
     given, numbers = WORLD.context, renumbered()
     features = np.zeros((numbers.max() + 1, given.features.shape[1]), np.float32)
     features[numbers] = given.features.toarray()
-    return PublicContext(features, numbers[given.snapshot.pairs], given.backbone)
+    return PublicContext(features, numbers[given.snapshot.pairs], given.model)
 
 
 def graph(*missing: int) -> PrivateGraph:

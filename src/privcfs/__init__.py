@@ -12,11 +12,11 @@ from privcfs.owner.vault_file import open_vault
 from privcfs.private.graph import PrivateGraph
 from privcfs.private.secrets import Secrets
 from privcfs.public.assumptions import Assumption, hiding
-from privcfs.public.backbones.files import load_backbone, save_backbone
-from privcfs.public.backbones.gcn import GCN
-from privcfs.public.backbones.torch_module import TorchBackbone
 from privcfs.public.context import PublicContext
 from privcfs.public.interventions import Intervention
+from privcfs.public.models.files import load_model, save_model
+from privcfs.public.models.gcn import GCN
+from privcfs.public.models.torch_module import TorchModel
 from privcfs.public.release import Release
 
 __version__ = "0.1.0"
@@ -31,11 +31,11 @@ __all__ = [
     "PublicContext",
     "Release",
     "Secrets",
-    "TorchBackbone",
+    "TorchModel",
     "Vault",
     "hiding",
-    "load_backbone",
+    "load_model",
     "open_ledger",
     "open_vault",
-    "save_backbone",
+    "save_model",
 ]

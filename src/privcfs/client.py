@@ -9,8 +9,7 @@ from types import TracebackType
 from typing import Any, Self, final
 from urllib.parse import quote
 
-from privcfs import errors
-from privcfs.errors import LedgerError, MissingDependency, PrivcfsError
+from privcfs.errors import LedgerError, MissingDependency, PrivcfsError, error_named
 from privcfs.public.interventions import Intervention
 from privcfs.public.labels import labels_from_dict
 from privcfs.public.release import Release
@@ -23,7 +22,6 @@ except ImportError:
 RETRIES = 5
 PATIENCE = 0.2  # seconds before the first retry; doubled each time
 TRY_AGAIN = {502, 503, 504}
-ERRORS = {one.__name__: one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, PrivcfsError)}
 
 
 @final
@@ -134,6 +132,6 @@ def _error(answer: httpx.Response) -> PrivcfsError:
     """The error that the service names."""
     try:
         fields = answer.json()
-        return ERRORS.get(fields["error"], PrivcfsError)(str(fields["message"]))
+        return error_named(fields["error"])(str(fields["message"]))
     except (ValueError, KeyError, TypeError):
         return PrivcfsError(f"the service answered {answer.status_code}, not in its own words.")

@@ -8,7 +8,7 @@ PrivcfsError
 ├── OwnerError             the owner's files or settings are wrong; raised while loading, before serving
 │   ├── GraphError             the private edges
 │   ├── ContextError           features, snapshot, node ids
-│   ├── BackboneError          the frozen model
+│   ├── ModelError          the frozen model
 │   ├── SettingsError          vault.toml, limits, method
 │   └── SimulatedSnapshot      an experiment's snapshot offered to a real vault
 ├── BudgetExhausted        the limit would be passed; nothing was charged
@@ -66,7 +66,7 @@ class ContextError(OwnerError):
     pass
 
 
-class BackboneError(OwnerError):
+class ModelError(OwnerError):
     pass
 
 
@@ -145,3 +145,9 @@ class SealedError(PrivcfsError):
 
 class MissingDependency(PrivcfsError):
     exit_code = 8
+
+
+def error_named(name: str) -> type[PrivcfsError]:
+    """The class of an error that another process sent by name; PrivcfsError if there is none of that name."""
+    found = globals().get(name)
+    return found if isinstance(found, type) and issubclass(found, PrivcfsError) else PrivcfsError

@@ -102,10 +102,10 @@ class PrivateCounterfactual(Counterfactual):
             raise InputError(f"{min(more)} would be copied onto the result; give x, edge_index and index alone.")
         with torch.no_grad():
             answers = model(x, edge_index).detach().cpu().double().numpy()
-        expected = context.backbone.logits(context.features, context.snapshot.pairs)
+        expected = context.model.logits(context.features, context.snapshot.pairs)
         if answers.shape != expected.shape or np.abs(_centred(answers) - _centred(expected)).max() > CLOSE:
             raise InputError(
-                "model does not answer as the vault's backbone does on the snapshot; explain the model that the vault "
+                "model does not answer as the vault's model does on the snapshot; explain the model that the vault "
                 "holds, without cached layers, in the return type raw or log_probs."
             )
 

@@ -16,9 +16,9 @@ import pytest
 from privcfs.embedded import NAMES, Dataset, load_dataset
 from privcfs.gate.mechanisms import MECHANISMS
 from privcfs.gate.method import GUIDED, Method
-from privcfs.private.deadline import Deadline
+from privcfs.private.deadline import UNHURRIED
+from privcfs.private.evaluators import evaluate
 from privcfs.private.graph import PrivateGraph
-from privcfs.private.outcomes import evaluate
 from privcfs.private.utilities import UTILITIES
 from privcfs.public.candidates import RULES
 from privcfs.public.candidates.product import Product
@@ -28,7 +28,6 @@ PRICES = ("0.1", "1", "4")
 TARGETS = 2  # of each data set
 EXACT = 1000  # candidates; longer lists are recorded by probabilities in floating point
 SHORT = Product(most_pairs=1, most_features=1)
-UNHURRIED = Deadline(float("inf"))
 load = cache(load_dataset)
 
 

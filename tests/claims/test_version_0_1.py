@@ -30,7 +30,7 @@ def stored(name: str) -> Any:
 
 def test_its_ledger_opens_and_keeps_its_account(old: Shell) -> None:
     budget = old.ask("budget")
-    assert (budget["spent"], budget["left"], budget["releases"]) == ("2.75", "7.25", 4)
+    assert (budget["spent"], budget["left"], budget["answers"]) == ("2.75", "7.25", 4)
     assert budget["head"] == stored("head.json")
     (key,) = [old.ask("keys", "list")]
     assert (key["analyst"], key["cap"], key["revoked"]) == ("ann", "2", None)

@@ -40,7 +40,7 @@ def test_an_own_graph_from_files_to_verified_release(shell: Shell) -> None:
     again = shell.run("explain", "person-3", "--epsilon", "1", "--request-id", "first")
     assert "Already paid: the same release as before." in again.stdout
     budget = shell.ask("budget")
-    assert (budget["spent"], budget["left"], budget["releases"]) == ("1", "9", 1)
+    assert (budget["spent"], budget["left"], budget["answers"]) == ("1", "9", 1)
     (shell.folder / "release.json").write_text(json.dumps(release))
     assert shell.ask("verify", "release.json")["valid"] is True
     (shell.folder / "edges.csv").unlink()
@@ -134,7 +134,7 @@ def rewrite(shell: Shell, old: str, new: str) -> None:
         ('edges = "edges.csv"', 'edges = "nowhere.csv"', "does not exist; check the path"),
         ('features = "features.csv"', 'features = "edges.csv"', "features file edges.csv cannot be read"),
         ('features = "features.csv"', 'features = "features.xls"', "has an unknown ending"),
-        ('backbone = "guide.safetensors"', 'backbone = "edges.csv"', "is not a complete safetensors file"),
+        ('model = "public_model.safetensors"', 'model = "edges.csv"', "is not a complete safetensors file"),
         ('ledger = "sqlite:///budget.db"', 'ledger = "budget.db"', "write sqlite:///budget.db"),
     ],
 )

@@ -19,7 +19,7 @@ def shown(tmp_path: Path, intervention: Intervention) -> str:
     world = named_world(4)
     plain = world.context
     names = [LONG if node == 5 else f"person-{node}" for node in range(plain.number_of_nodes)]
-    context = PublicContext(plain.features, plain.snapshot.pairs, plain.backbone, node_ids=names)
+    context = PublicContext(plain.features, plain.snapshot.pairs, plain.model, node_ids=names)
     vault = Vault(world.graph, context, ledger=f"sqlite:///{tmp_path / 'budget.db'}", limit="10")
     drawn = vault.release(3, "1")
     fields = {name: getattr(drawn, name) for name in ("epsilon", "mechanism", "guarantee", "context_digest")}

@@ -12,12 +12,12 @@ import pytest
 import scipy.sparse as sp
 from safetensors import safe_open
 
-from privcfs import load_backbone
+from privcfs import load_model
 from privcfs.cli import main
 from privcfs.embedded import load_dataset
 from privcfs.errors import ContextError, GraphError, InputError, MissingDependency, SettingsError
-from privcfs.public.backbones.labels import Labels, read_labels
-from privcfs.public.backbones.training import Labelled, Training, accuracy, train_gcn
+from privcfs.public.models.labels import Labels, read_labels
+from privcfs.public.models.training import Labelled, Training, accuracy, train_gcn
 from privcfs.tables.names import Nodes
 from tests.shell import NODES, Shell
 
@@ -42,7 +42,7 @@ class Inside(Shell):
 @pytest.fixture
 def owner(shell: Shell) -> Inside:
     """The README's owner before there is a guide, with public labels of twelve people."""
-    (shell.folder / "guide.safetensors").unlink()
+    (shell.folder / "public_model.safetensors").unlink()
     label(shell, "\n".join(f"person-{node},{WORDS[node % 3]}" for node in range(NODES)))
     return Inside(shell.folder)
 
@@ -61,13 +61,13 @@ def test_the_vault_file_names_what_is_read_and_the_private_files_are_not_there(o
         (owner.folder / name).unlink()
     done = owner.run("train", "--labels", "labels.csv")
     assert done.returncode == 0, done.stderr
-    assert "Wrote guide.safetensors, trained on all 12 labelled nodes." in done.stdout
+    assert "Wrote public_model.safetensors, trained on all 12 labelled nodes." in done.stdout
     assert "A model trained the same way without the labels of 2 held-out nodes is right about" in done.stdout
     assert "always answering their most frequent class is right about 50.0%" in done.stdout
     assert "Classes: 0 = eggs, 1 = ham, 2 = spam." in done.stdout
     assert "The model that decides must number its classes in the same order" in done.stdout
-    assert json.loads(metadata(owner.folder / "guide.safetensors")["classes"]) == ["eggs", "ham", "spam"]
-    assert load_backbone(owner.folder / "guide.safetensors").number_of_classes == 3
+    assert json.loads(metadata(owner.folder / "public_model.safetensors")["classes"]) == ["eggs", "ham", "spam"]
+    assert load_model(owner.folder / "public_model.safetensors").number_of_classes == 3
 
 
 def test_a_private_file_that_is_read_would_be_noticed(owner: Inside) -> None:
@@ -80,7 +80,7 @@ def test_a_private_file_that_is_read_would_be_noticed(owner: Inside) -> None:
 def test_the_owners_path_goes_from_labels_to_a_release(owner: Inside) -> None:
     said = owner.ask("train", "--labels", "labels.csv", "--classes", "ham,spam,eggs")
     assert said["classes"] == ["ham", "spam", "eggs"]
-    assert (said["written"], said["labelled"], said["held_out"]) == ("guide.safetensors", 12, 2)
+    assert (said["written"], said["labelled"], said["held_out"]) == ("public_model.safetensors", 12, 2)
     assert said["accuracy"] in (0, 0.5, 1)
     assert owner.ask("explain", "person-3", "--epsilon", "1")["target"] == 3
 
@@ -103,12 +103,12 @@ def test_private_edges_in_the_place_of_public_pairs_are_refused(owner: Inside) -
 
 
 def test_a_model_is_not_written_over_by_accident(owner: Inside) -> None:
-    (owner.folder / "guide.safetensors").write_bytes(b"mine")
+    (owner.folder / "public_model.safetensors").write_bytes(b"mine")
     assert "use --force to replace it" in owner.fails(SettingsError, "train", "--labels", "labels.csv")
-    assert (owner.folder / "guide.safetensors").read_bytes() == b"mine"
+    assert (owner.folder / "public_model.safetensors").read_bytes() == b"mine"
     assert owner.ask("train", "--labels", "labels.csv", "--force")["labelled"] == 12
-    assert load_backbone(owner.folder / "guide.safetensors").number_of_features == 5
-    said = owner.fails(SettingsError, "train", "--labels", "labels.csv", "--write", "nowhere/guide.safetensors")
+    assert load_model(owner.folder / "public_model.safetensors").number_of_features == 5
+    said = owner.fails(SettingsError, "train", "--labels", "labels.csv", "--write", "nowhere/public_model.safetensors")
     assert "does not exist; make it first" in said
 
 
@@ -116,7 +116,7 @@ def test_the_same_seed_gives_the_same_model(owner: Inside) -> None:
     digests = []
     for seed in ("3", "3", "4"):
         owner.ask("train", "--labels", "labels.csv", "--seed", seed, "--force")
-        digests.append(load_backbone(owner.folder / "guide.safetensors").digest)
+        digests.append(load_model(owner.folder / "public_model.safetensors").digest)
     assert digests[0] == digests[1] != digests[2]
 
 
@@ -146,7 +146,7 @@ def test_training_needs_torch_alone(owner: Inside) -> None:
 def test_the_core_is_importable_without_optional_packages() -> None:
     script = (
         "import sys; sys.modules.update(dict.fromkeys(('torch', 'pandas', 'dp_accounting', 'pyarrow')))\n"
-        "import privcfs, privcfs.cli, privcfs.public.backbones.training, privcfs.public.backbones.labels"
+        "import privcfs, privcfs.cli, privcfs.public.models.training, privcfs.public.models.labels"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
@@ -267,8 +267,8 @@ def test_a_real_graph_is_learned_and_beats_the_most_frequent_class(tmp_path: Pat
     assert said["held_out"] == 128
     assert said["accuracy"] > 0.7
     assert said["most_frequent_class"] < 0.45
-    backbone = load_backbone(tmp_path / "guide.safetensors")
-    assert backbone.number_of_classes == 7
+    model = load_model(tmp_path / "public_model.safetensors")
+    assert model.number_of_classes == 7
 
 
 def test_stores_can_be_trained_on(owner: Inside) -> None:
@@ -276,9 +276,9 @@ def test_stores_can_be_trained_on(owner: Inside) -> None:
     owner.ask("import", "big", *given)
     given = ("--node-ids", "nodes.txt", "--features", "big/features.store", "--snapshot", "big/snapshot.store")
     assert owner.ask("train", "--labels", "labels.csv", *given)["labelled"] == 12
-    stored = load_backbone(owner.folder / "guide.safetensors").digest
+    stored = load_model(owner.folder / "public_model.safetensors").digest
     owner.ask("train", "--labels", "labels.csv", "--force")
-    assert load_backbone(owner.folder / "guide.safetensors").digest == stored
+    assert load_model(owner.folder / "public_model.safetensors").digest == stored
 
 
 def test_features_that_blow_up_training_are_named(tmp_path: Path) -> None:
@@ -289,4 +289,4 @@ def test_features_that_blow_up_training_are_named(tmp_path: Path) -> None:
     given = ("--features", "features.npy", "--snapshot", "pairs.csv", "--labels", "labels.csv")
     said = Inside(tmp_path).fails(SettingsError, "train", *given)
     assert "training ended in infinite weights; scale the features" in said
-    assert not (tmp_path / "guide.safetensors").exists()
+    assert not (tmp_path / "public_model.safetensors").exists()

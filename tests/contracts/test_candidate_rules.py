@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 from privcfs import PublicContext
-from privcfs.public import surroundings
+from privcfs.public.beliefs import surroundings
 from privcfs.public.candidates import RULES
 from privcfs.public.candidates.candidates import CandidateRule
 from tests.worlds import random_world

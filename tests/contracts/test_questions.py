@@ -13,8 +13,8 @@ from privcfs.gate.questions.question import Asker, PublicSide, Question
 from privcfs.gate.questions.release import ReleaseQuestion
 from privcfs.gate.questions.select import SelectQuestion
 from privcfs.private.deadline import Deadline
-from privcfs.private.outcomes import evaluate
-from privcfs.private.outcomes.outcomes import Outcomes
+from privcfs.private.evaluators import evaluate
+from privcfs.private.evaluators.outcomes import Outcomes
 from privcfs.public.candidates.candidates import Candidates
 from privcfs.public.interventions import Intervention
 from tests.worlds import World, random_world

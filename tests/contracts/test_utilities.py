@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from privcfs import PublicContext
 from privcfs.private.deadline import Deadline
-from privcfs.private.outcomes import evaluate
+from privcfs.private.evaluators import evaluate
 from privcfs.private.utilities import EXPLAINERS, UTILITIES
 from privcfs.private.utilities.utility import Utility
 from privcfs.public.candidates import RULES

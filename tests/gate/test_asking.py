@@ -21,8 +21,8 @@ from privcfs.gate.questions.confirm import YES_OR_NO, alone, says
 from privcfs.gate.questions.question import Asker
 from privcfs.gate.questions.release import Earlier, ReleaseQuestion
 from privcfs.gate.questions.select import CLOSE_CALL
+from privcfs.public.beliefs.worlds import Worlds
 from privcfs.public.candidates.small_sets import SmallSets
-from privcfs.public.guidance.worlds import Worlds
 from tests.laws import look
 from tests.worlds import World, named_world, random_world
 
@@ -76,7 +76,7 @@ def test_a_private_choice_prefers_close_calls() -> None:
     world = random_world(7, nodes=10)
     vault = vault_of(world)
     chosen = Counter(vault.select(range(10), "6").target for _ in range(200))
-    logits = world.context.backbone.logits(world.context.features, world.pairs)
+    logits = world.context.model.logits(world.context.features, world.pairs)
     shares = np.exp(logits - logits.max(axis=1, keepdims=True))
     best = np.sort(shares / shares.sum(axis=1, keepdims=True), axis=1)
     assert chosen.most_common(1)[0][0] in np.argsort(best[:, -1] - best[:, -2])[:3]

@@ -14,14 +14,14 @@ from privcfs.gate import guidance
 from privcfs.gate.guidance import Rehearsal
 from privcfs.gate.mechanisms.rank_profile import SubsetSelection
 from privcfs.gate.method import GUIDED
-from privcfs.private.outcomes import evaluate
+from privcfs.private.evaluators import evaluate
+from privcfs.public.beliefs import worlds
+from privcfs.public.beliefs.plan import Belief
+from privcfs.public.beliefs.worlds import Worlds
 from privcfs.public.candidates.actionability import Actionability
 from privcfs.public.candidates.costs import Costs
 from privcfs.public.candidates.ladders import Ladders
 from privcfs.public.candidates.small_sets import SmallSets
-from privcfs.public.guidance import worlds
-from privcfs.public.guidance.plan import Belief
-from privcfs.public.guidance.worlds import Worlds
 from tests.laws import look
 from tests.worlds import World, random_pairs, random_world
 
@@ -70,7 +70,7 @@ def test_worlds_without_a_snapshot_have_the_degree_that_is_believed() -> None:
     data = load_dataset("cora")
     from privcfs import PublicContext
 
-    context = PublicContext(data.features, np.empty((0, 2), np.int64), data.backbone("snapshot"))
+    context = PublicContext(data.features, np.empty((0, 2), np.int64), data.model("snapshot"))
     (pairs,) = Worlds(1, 0.0, degree=4).imagine(context)
     assert 3.4 < 2 * len(pairs) / context.number_of_nodes <= 4
 

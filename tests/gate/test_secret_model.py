@@ -12,11 +12,11 @@ from privcfs.gate.guidance import Rehearsal
 from privcfs.gate.ledger.memory import MemoryLedger
 from privcfs.gate.mechanisms.rank_profile import SubsetSelection
 from privcfs.private.deadline import Deadline
-from privcfs.private.outcomes import evaluate
+from privcfs.private.evaluators import evaluate
 from privcfs.public.assumptions import hiding
+from privcfs.public.beliefs.worlds import Worlds
 from privcfs.public.candidates.small_sets import SmallSets
 from privcfs.public.candidates.top_influence import Schema
-from privcfs.public.guidance.worlds import Worlds
 from tests.worlds import World, random_gcn, random_world
 
 METHOD = Method(SmallSets(features=Schema()), guide=Rehearsal(Worlds(3)))
@@ -27,7 +27,7 @@ def hidden(seed: int = 4) -> tuple[World, PublicContext, list[Secrets]]:
     world = random_world(seed)
     assumptions = hiding(model=True, features=True)
     context = PublicContext(
-        world.context.features, world.context.snapshot.pairs, world.context.backbone, assumptions=assumptions
+        world.context.features, world.context.snapshot.pairs, world.context.model, assumptions=assumptions
     )
     secrets = [
         Secrets(

@@ -105,7 +105,7 @@ def test_a_file_that_was_replaced_is_opened_anew_and_an_older_one_refused(path: 
         copy.write_bytes(path.read_bytes())
     copies[0].replace(path)
     ledger.charge(request("b"))
-    assert SqliteLedger(path).balance().releases == 2, "nothing is written to a file that is gone"
+    assert SqliteLedger(path).balance().answers == 2, "nothing is written to a file that is gone"
     ledger.close()
     copies[1].replace(path)
     for attempt in (lambda: ledger.charge(request("c")), ledger.head, ledger.verify):

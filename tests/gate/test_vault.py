@@ -31,7 +31,7 @@ from privcfs.gate.certificates import verify
 from privcfs.gate.ledger.ledger import Ledger
 from privcfs.gate.ledger.memory import MemoryLedger
 from privcfs.gate.mechanisms import MECHANISMS
-from privcfs.private.outcomes import evaluate
+from privcfs.private.evaluators import evaluate
 from privcfs.private.utilities import UTILITIES
 from privcfs.public.assumptions import SIMULATED
 from privcfs.public.candidates import RULES
@@ -249,7 +249,7 @@ def test_a_private_loner_and_an_empty_graph_release_as_usual(world: World, tmp_p
 
 def test_a_simulated_snapshot_never_reaches_a_real_release(world: World, url: str) -> None:
     simulated = PublicContext(
-        world.context.features, world.context.snapshot.pairs, world.context.backbone, assumptions=SIMULATED
+        world.context.features, world.context.snapshot.pairs, world.context.model, assumptions=SIMULATED
     )
     with pytest.raises(SimulatedSnapshot, match="drawn from private edges for an experiment and protects nobody"):
         Vault(world.graph, simulated, ledger=url, limit="1")
@@ -303,7 +303,7 @@ def test_the_digest_names_context_and_method(world: World, tmp_path: Path) -> No
         graph = PrivateGraph.from_edges([], number_of_nodes=NODES)
         return Vault(graph, context, ledger=f"sqlite:///{tmp_path / str(number)}.db", limit="1", method=method).digest
 
-    other = PublicContext(world.context.features, [(0, 1)], world.context.backbone)
+    other = PublicContext(world.context.features, [(0, 1)], world.context.model)
     soft = Method(utility=UTILITIES["soft"])
     digests = [
         digest(0, world.context, Method()),

@@ -45,7 +45,7 @@ def test_hard_masks_equal_a_full_forward_pass_on_the_changed_graph(seed: int) ->
         pairs = np.array([p for p in asked.data.pairs.tolist() if tuple(p) not in gone], np.int64).reshape(-1, 2)
         changed = asked.data.features.toarray()
         changed[target, list(chosen.mask)] = 0
-        expected = asked.backbone.logits(sp.csr_array(changed), pairs)[target]
+        expected = asked.model.logits(sp.csr_array(changed), pairs)[target]
         assert np.allclose(scores[number].detach().numpy(), expected, atol=1e-4)
 
 
@@ -109,7 +109,7 @@ def test_every_schedule_weighs_features_first(schedule: str) -> None:
 def test_pns_removes_what_the_prediction_needs() -> None:
     world = Simulation("cora", 0)
     targets = tuple(POPULATIONS["borderline"](world))
-    asked = Problem(world.data, world.backbone, targets)
+    asked = Problem(world.data, world.model, targets)
     found = PNS().explain(asked)
     assert sum(flips(asked, target, one.intervention) for target, one in zip(targets, found, strict=True)) >= 9
 
@@ -118,7 +118,7 @@ def test_a_target_alone_and_in_a_batch_has_the_same_explanation() -> None:
     asked = problem(2, (0, 3, 7))
     together = CFGNNExplainer(Operations.EDGES, 100).explain(asked)
     alone = [
-        CFGNNExplainer(Operations.EDGES, 100).explain(Problem(asked.data, asked.backbone, (target,)))[0]
+        CFGNNExplainer(Operations.EDGES, 100).explain(Problem(asked.data, asked.model, (target,)))[0]
         for target in asked.targets
     ]
     assert together == alone
@@ -127,6 +127,6 @@ def test_a_target_alone_and_in_a_batch_has_the_same_explanation() -> None:
 def test_with_features_it_explains_borderline_targets_of_cora() -> None:
     world = Simulation("cora", 0)
     targets = tuple(POPULATIONS["borderline"](world))
-    asked = Problem(world.data, world.backbone, targets)
+    asked = Problem(world.data, world.model, targets)
     found = CFGNNExplainer(Operations.BOTH, 300).explain(asked)
     assert sum(flips(asked, target, one.intervention) for target, one in zip(targets, found, strict=True)) >= 9

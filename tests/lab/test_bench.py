@@ -9,7 +9,7 @@ import pytest
 from privcfs import PublicContext
 from privcfs.embedded import load_dataset
 from privcfs.private.deadline import Deadline
-from privcfs.private.outcomes import evaluate
+from privcfs.private.evaluators import evaluate
 from privcfs.public.candidates import RULES
 from privcfs.public.candidates.pairs import OneHop
 from privcfs.public.candidates.product import Product
@@ -41,7 +41,7 @@ def test_the_fast_evaluator_is_hundreds_of_times_as_fast_as_torch() -> None:
     data = load_dataset("cora")
     _, fast = kernel._fast_seconds(data, 9)
     graph = data.private_graph()
-    context = kernel.fully_public(data, graph, kernel.as_module(data.backbone("snapshot")))
+    context = kernel.fully_public(data, graph, kernel.as_module(data.model("snapshot")))
     few = Product(OneHop(2)).propose(context, kernel.TARGET)
     generic = median(lambda: evaluate(graph, context, few, kernel.LONG), 3) / len(few)
     assert generic / fast > 400
@@ -83,7 +83,7 @@ def test_the_committed_page_keeps_what_was_asked_for(row: str, most: float) -> N
 def test_both_evaluators_agree_on_every_candidate_of_a_real_target(name: str) -> None:
     data = load_dataset(name)
     fast = data.paper_context()
-    slow = PublicContext(data.features, data.snapshot, as_module(data.backbone("paper")))
+    slow = PublicContext(data.features, data.snapshot, as_module(data.model("paper")))
     degrees = [len(fast.snapshot.neighbours(int(node))) for node in data.test]
     target = int(data.test[np.flatnonzero(np.array(degrees) >= 5)[0]])
     candidates, graph = RULES["one-hop"].propose(fast, target), data.private_graph()

@@ -39,8 +39,8 @@ def full() -> dict[tuple[str, str, str], dict[str, str]]:
 def test_a_judgement_knows_the_true_graph_and_the_world_where_the_method_looked() -> None:
     world = Simulation("cora", 0)
     target = POPULATIONS["borderline"](world)[0]
-    asked = Problem(world.data, world.backbone, (target,), 0)
-    before = int(world.backbone.logits(world.data.features, world.data.pairs)[target].argmax())
+    asked = Problem(world.data, world.model, (target,), 0)
+    before = int(world.model.logits(world.data.features, world.data.pairs)[target].argmax())
     everything = Intervention(
         delete=tuple((int(u), int(w)) for u, w in world.data.pairs if target in (u, w)),
         mask=tuple(int(number) for number in world.data.features[[target]].indices),

@@ -9,7 +9,7 @@ from torch_geometric.datasets import Planetoid
 from privcfs import Vault
 from privcfs.embedded import NAMES, load_dataset
 from privcfs.errors import SimulatedSnapshot
-from privcfs.public.backbones.training import Labelled, accuracy
+from privcfs.public.models.training import Labelled, accuracy
 
 SIZES = {"cora": (2708, 1433, 5278, 7), "citeseer": (3327, 3703, 4552, 6)}
 PLANETOID = {"cora": "Cora", "citeseer": "CiteSeer"}
@@ -54,7 +54,7 @@ def test_the_stated_accuracy_is_the_measured_one(name: str, kind: str) -> None:
     everything = Labelled(data.features, data.edges(), data.labels, data.train)
     with safe_open(str(files("privcfs.embedded") / f"{name}-gcn-{kind}.safetensors"), "numpy") as file:
         metadata = file.metadata()
-    assert f"{accuracy(data.backbone(kind), everything, data.test):.3f}" == metadata["test_accuracy"]
+    assert f"{accuracy(data.model(kind), everything, data.test):.3f}" == metadata["test_accuracy"]
     assert float(metadata["test_accuracy"]) > {"cora": 0.79, "citeseer": 0.67}[name]
 
 

@@ -13,8 +13,8 @@ import pytest
 
 from privcfs.embedded import load_dataset
 from privcfs.private.deadline import Deadline
+from privcfs.private.evaluators import evaluate
 from privcfs.private.graph import PrivateGraph
-from privcfs.private.outcomes import evaluate
 from privcfs_lab.experiments import EXPERIMENTS, PAGES, PAPER, findings, frontier
 from privcfs_lab.experiments.cells import ARMS, verdict
 from privcfs_lab.figures.page import Estimate
@@ -54,7 +54,7 @@ def test_snapshots_are_nested_and_seed_0_is_the_embedded_one(cora: Simulation) -
     assert len(sets[3]) == 5278
 
 
-def test_margins_are_those_of_the_papers_backbone(cora: Simulation) -> None:
+def test_margins_are_those_of_the_papers_model(cora: Simulation) -> None:
     test = cora.margins[cora.data.split.test]
     assert 0.69 < test.mean() < 0.76
     assert np.sort(test)[:10].mean() < 0.02
@@ -99,7 +99,7 @@ def test_the_printed_range_is_a_little_worse_and_a_small_price_is_uniform(cora: 
 def test_the_runner_up_is_the_second_most_likely_class(cora: Simulation) -> None:
     for target in POPULATIONS["borderline"](cora)[:4]:
         found = inspect(cora.graph, cora.context(1.0), target)
-        logits = cora.backbone.logits(cora.data.features, cora.data.pairs)[target]
+        logits = cora.model.logits(cora.data.features, cora.data.pairs)[target]
         assert [found.original, found.runner_up] == np.argsort(-logits)[:2].tolist()
 
 

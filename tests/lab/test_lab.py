@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 from privcfs import Method
 from privcfs.embedded import load_dataset
 from privcfs.errors import MissingDependency
-from privcfs.public.backbones.training import Labelled, Training, accuracy, train_gcn
 from privcfs.public.candidates import RULES
+from privcfs.public.models.training import Labelled, Training, accuracy, train_gcn
 from privcfs_lab import inspect
 from privcfs_lab.audit.certify import Row
 from privcfs_lab.bench import as_module
@@ -46,14 +46,14 @@ def test_edge_only_inspection_uses_its_own_range() -> None:
 def test_training_reaches_the_papers_accuracy() -> None:
     data = load_dataset("cora")
     everything = Labelled(data.features, data.edges(), data.labels, data.train)
-    backbone = train_gcn(everything, Training(seed=1))
-    assert 0.79 < accuracy(backbone, everything, data.test) < 0.83
+    model = train_gcn(everything, Training(seed=1))
+    assert 0.79 < accuracy(model, everything, data.test) < 0.83
 
 
-def test_the_torch_copy_of_a_backbone_says_the_same() -> None:
+def test_the_torch_copy_of_a_model_says_the_same() -> None:
     data = load_dataset("cora")
-    backbone = data.backbone("snapshot")
-    ours, theirs = (model.logits(data.features, data.snapshot) for model in (backbone, as_module(backbone)))
+    model = data.model("snapshot")
+    ours, theirs = (one.logits(data.features, data.snapshot) for one in (model, as_module(model)))
     assert np.abs(ours - theirs).max() < 1e-4
 
 

@@ -76,7 +76,7 @@ def test_a_batch_without_pairs_is_explained_like_graphs_without_them(seed: int) 
 def test_neighbours_on_real_data_are_explained_like_graphs_without_the_pair() -> None:
     world = Simulation("citeseer", 0)
     for targets, less in adjacent_graphs(world, 8):
-        asked = Problem(world.data, world.backbone, targets, 0)
+        asked = Problem(world.data, world.model, targets, 0)
         assert furthest(asked, less.gone.numpy(), PrivCFOut().explainer) < 1e-3
 
 

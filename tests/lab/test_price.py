@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from privcfs import save_backbone
+from privcfs import save_model
 from privcfs.errors import InputError, SettingsError, UnknownNode
 from privcfs.owner.vault_file import read_vault_file
 from privcfs_lab.measuring.price_list import LEVELS, SUPPORTS, Question, price_list, read_targets
@@ -26,8 +26,8 @@ def folder(tmp_path: Path) -> Path:
     np.savetxt(tmp_path / "edges.csv", pairs, fmt="%d", delimiter=",")
     np.savetxt(tmp_path / "public_edges.csv", pairs[::2], fmt="%d", delimiter=",")
     np.savetxt(tmp_path / "features.csv", rng.random((40, 9)) < 0.5, fmt="%d", delimiter=",")
-    save_backbone(random_gcn(rng, 9), tmp_path / "gcn.safetensors", {})
-    save_backbone(random_gcn(rng, 9), tmp_path / "guide.safetensors", {})
+    save_model(random_gcn(rng, 9), tmp_path / "gcn.safetensors", {})
+    save_model(random_gcn(rng, 9), tmp_path / "public_model.safetensors", {})
     (tmp_path / "targets.txt").write_text("3\n5\n\n7\n11\n")
     subprocess.run([*RUN, OWNER, "init"], cwd=tmp_path, check=True, capture_output=True)
     return tmp_path

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from privcfs import Intervention, PrivateGraph
 from privcfs.private.deadline import Deadline
-from privcfs.private.outcomes import evaluate
+from privcfs.private.evaluators import evaluate
 from privcfs.public.candidates.pairs import TwoHop
 from privcfs.public.candidates.product import Product
+from privcfs.public.models.gcn import normalised_adjacency
 from privcfs_lab.baselines import BASELINES, dp_sgd, gap, naive_dp, privcf_out, rr_ldp
 from privcfs_lab.baselines.baseline import (
     ANY_GRAPHS,
@@ -43,7 +44,6 @@ from privcfs_lab.baselines.weighted import WeightedTargets, Weights, adjacency, 
 from privcfs_lab.datasets.dataset import Dataset, Split
 from privcfs_lab.measuring.simulate import Simulation
 from privcfs_lab.measuring.targets import POPULATIONS
-from privcfs_lab.models.deep_gcn import renormalised
 from tests.worlds import random_gcn, random_pairs
 
 NODES = 14
@@ -61,7 +61,7 @@ def problem(seed: int, targets: tuple[int, ...] = (0, 3, 7), nodes: int = NODES)
 
 def weighted_logits(asked: Problem, weights: Weights, target: int, mask: tuple[int, ...]) -> NDArray[np.float64]:
     """The slow way: a dense forward pass."""
-    model, features = asked.backbone, asked.data.features.toarray().astype(np.float64)
+    model, features = asked.model, asked.data.features.toarray().astype(np.float64)
     features[target, list(mask)] = 0
     whole = weights.astype(np.float64) + np.eye(len(weights))
     root = 1 / np.sqrt(whole.sum(axis=1))
@@ -142,7 +142,7 @@ def test_deviations_and_prices_are_those_of_the_formulas() -> None:
 def test_randomised_response_lies_about_as_many_pairs_as_it_should() -> None:
     for name, expected in (("cora", 2734), ("citeseer", 4128)):
         world = Simulation(name, 0)
-        asked = Problem(world.data, world.backbone, (0,), 0)
+        asked = Problem(world.data, world.model, (0,), 0)
         reported = {tuple(pair) for pair in randomised(asked).tolist()}
         true = {tuple(pair) for pair in world.data.pairs.tolist()}
         assert abs(len(reported - true) - expected) < 5 * sqrt(expected)
@@ -282,7 +282,7 @@ def test_gradients_of_single_nodes_are_those_of_autograd_and_are_clipped() -> No
     examples = dp_sgd._Examples(asked)
     rng = torch.Generator().manual_seed(0)
     weights = [torch.randn(9, 4, generator=rng), torch.randn(4, 3, generator=rng)]
-    spread = torch.from_numpy(renormalised(NODES, asked.data.pairs).toarray()).float()
+    spread = torch.from_numpy(normalised_adjacency(NODES, asked.data.pairs).toarray()).float()
     inputs = torch.from_numpy(asked.data.features.toarray())
     for clip in (1e9, 0.05):
         totals = [torch.zeros_like(weight) for weight in weights]
@@ -312,7 +312,7 @@ def test_a_changed_label_would_cost_more_than_a_node_that_is_there_or_not() -> N
 
 def test_the_noisy_model_still_learns_something() -> None:
     world = Simulation("cora", 0)
-    private = DPSGD().train(Problem(world.data, world.backbone, (0,), 0))
+    private = DPSGD().train(Problem(world.data, world.model, (0,), 0))
     right = private.logits(world.data.features, world.data.pairs).argmax(axis=1) == world.data.labels
     assert 0.45 < right[world.data.split.test].mean() < 0.75
 
@@ -347,7 +347,7 @@ def test_by_utility_nothing_is_named_where_nothing_flips_the_noisy_graph() -> No
     """Why the paper's control reads 0.000."""
     world = Simulation("cora", 0)
     targets = tuple(POPULATIONS["borderline"](world))
-    asked = Problem(world.data, world.backbone, targets, 0, world.snapshot(0.5))
+    asked = Problem(world.data, world.model, targets, 0, world.snapshot(0.5))
     found = {rule: Restricted(rule=rule).explain(asked) for rule in RULES_OF_CHOICE}
     assert all(one.intervention == Intervention() for one in found["best utility"])
     before = predictions(asked)

@@ -12,7 +12,7 @@ import privcfs.gate.vault as vaults
 from privcfs import Method, PrivateGraph, Vault
 from privcfs.errors import SettingsError
 from privcfs.gate.ledger.memory import MemoryLedger
-from privcfs.private.outcomes import evaluate
+from privcfs.private.evaluators import evaluate
 from privcfs_lab.audit import side_channels
 from privcfs_lab.audit.hostile import ONE_AGAINST_MANY
 from privcfs_lab.audit.side_channels import Timing, dawdling_twin, peak_memory, timing

@@ -80,7 +80,7 @@ def test_whatever_a_measurement_imports_decides_it() -> None:
         "privcfs_lab/measuring/measure.py",
         "privcfs_lab/datasets/planetoid.py",
         "privcfs/gate/mechanisms/rank_profile.py",
-        "privcfs/private/outcomes/gcn.py",
+        "privcfs/private/evaluators/gcn.py",
         "privcfs/tables/features.py",
         "privcfs/embedded/cora-edges.npz",
     }
@@ -104,9 +104,9 @@ def test_a_missing_data_set_leaves_a_committed_page_alone(monkeypatch: pytest.Mo
 
 
 def test_training_is_kept_between_runs(tmp_path: Path) -> None:
-    backbone = Study((1,), 1, tmp_path).simulation("cora", 1).backbone
+    model = Study((1,), 1, tmp_path).simulation("cora", 1).model
     study_module._simulation.cache_clear()
     (kept,) = tmp_path.rglob("cora-1-all-edges.safetensors")
     stamp = kept.stat().st_mtime_ns
-    assert np.array_equal(Study((1,), 1, tmp_path).simulation("cora", 1).backbone.first, backbone.first)
+    assert np.array_equal(Study((1,), 1, tmp_path).simulation("cora", 1).model.first, model.first)
     assert kept.stat().st_mtime_ns == stamp

@@ -146,8 +146,8 @@ def test_inert_masks_need_absent_features() -> None:
 
 def test_feature_neighbours_are_the_most_similar_and_read_no_graph() -> None:
     features = np.array([[1, 1, 0], [1, 1, 0], [1, 0, 0], [0, 0, 1], [0, 0, 0]], float)
-    backbone = random_gcn(np.random.default_rng(0), 3)
+    model = random_gcn(np.random.default_rng(0), 3)
     expected = ((0, 1), (0, 2))
     for snapshot in (np.array([(0, 3)]), np.array(list(combinations(range(5), 2)))):
-        context = PublicContext(features, snapshot, backbone)
+        context = PublicContext(features, snapshot, model)
         assert LinkPredictor(2).pairs(context, 0) == expected

@@ -20,7 +20,7 @@ from privcfs.owner.answering_time import (
 )
 from privcfs.owner.vault_file import VaultFile, read_vault_file
 from privcfs.private.deadline import Overrun
-from privcfs.private.outcomes import evaluate
+from privcfs.private.evaluators import evaluate
 from tests.shell import Shell, newcomer
 
 

@@ -80,6 +80,7 @@ def test_every_template_has_an_id_of_its_own() -> None:
     [
         ("[graf]\n", r"unknown table \[graf\]"),
         ("[graph]\nedgez = 'x'\n", "unknown key graph.edgez"),
+        ("[public]\nmodel = 'x'\nbackbone = 'y'\n", "public.model is given twice; backbone is a former name"),
         ("graph = 3\n", r"unknown table \[graph\]"),
         ("[graph\n", "cannot be read"),
     ],

@@ -8,17 +8,17 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv
 
-from privcfs import GCN, PublicContext, TorchBackbone
+from privcfs import GCN, PublicContext, TorchModel
 from privcfs.embedded import load_dataset
 from privcfs.errors import PrivcfsError
 from privcfs.gate.questions.confirm import alone
 from privcfs.private.deadline import Deadline
-from privcfs.private.outcomes import EVALUATORS, evaluate
-from privcfs.private.outcomes import gcn as fast
-from privcfs.public.backbones import gcn
+from privcfs.private.evaluators import EVALUATORS, evaluate, gcn_first_layer, gcn_hidden_rows, gcn_readout
+from privcfs.private.evaluators import gcn as fast
 from privcfs.public.candidates import RULES
 from privcfs.public.candidates.candidates import Candidates, Caps, subsets
 from privcfs.public.candidates.small_sets import SmallSets
+from privcfs.public.models import gcn
 from tests.worlds import World, awkward_pairs, everything_near, random_gcn, random_pairs, random_world, slow_logits
 
 FEATURES, HIDDEN, CLASSES = 7, 8, 4
@@ -34,14 +34,14 @@ class TwoLayers(torch.nn.Module):
         return out
 
 
-def module(kind: str, features: int = FEATURES, classes: int = CLASSES) -> TorchBackbone:
+def module(kind: str, features: int = FEATURES, classes: int = CLASSES) -> TorchModel:
     torch.manual_seed(3)
     if kind == "gin":
         layers = [GINConv(torch.nn.Linear(a, b)) for a, b in ((features, HIDDEN), (HIDDEN, classes))]
     else:
         layer = {"gcn": GCNConv, "sage": SAGEConv, "gat": GATConv}[kind]
         layers = [layer(features, HIDDEN), layer(HIDDEN, classes)]
-    return TorchBackbone(TwoLayers(*layers), hops=2, number_of_features=features, number_of_classes=classes)
+    return TorchModel(TwoLayers(*layers), hops=2, number_of_features=features, number_of_classes=classes)
 
 
 def agree(world: World, candidates: Candidates, sample: NDArray[np.int64] | None = None) -> None:
@@ -57,17 +57,17 @@ def agree(world: World, candidates: Candidates, sample: NDArray[np.int64] | None
     assert (outcomes.flips() == (outcomes.predictions() != original)).all()
 
 
-def awkward_world(backbone: GCN | TorchBackbone) -> World:
+def awkward_world(model: GCN | TorchModel) -> World:
     rng = np.random.default_rng(5)
     x = sp.csr_array(rng.random((30, FEATURES)).astype(np.float32) * (rng.random((30, FEATURES)) < 0.7))
-    return World(PublicContext(x, random_pairs(rng, 30, 0.2), backbone), awkward_pairs(rng))
+    return World(PublicContext(x, random_pairs(rng, 30, 0.2), model), awkward_pairs(rng))
 
 
 @pytest.mark.parametrize("target", [0, 1, 9, 20, 29], ids=["hub", "triangle", "both", "rest", "isolated"])
 @pytest.mark.parametrize("kind", ["fast gcn", "gcn", "sage", "gin", "gat"])
 def test_both_evaluators_equal_a_full_forward_pass(kind: str, target: int) -> None:
-    backbone = random_gcn(np.random.default_rng(1), FEATURES, CLASSES) if kind == "fast gcn" else module(kind)
-    world = awkward_world(backbone)
+    model = random_gcn(np.random.default_rng(1), FEATURES, CLASSES) if kind == "fast gcn" else module(kind)
+    world = awkward_world(model)
     agree(world, everything_near(target, world.pairs, 30, features=(0, 2, 3)))
 
 
@@ -110,8 +110,8 @@ def test_units_that_are_dead_under_every_mask_add_exactly_nothing() -> None:
 @pytest.mark.parametrize("kind", ["gcn", "sage", "gin", "gat"])
 def test_the_generic_evaluator_is_exact_on_real_graphs(name: str, kind: str) -> None:
     data = load_dataset(name)
-    backbone = module(kind, data.features.shape[1], len(data.classes))
-    world = World(PublicContext(data.features, data.snapshot, backbone), data.edges())
+    model = module(kind, data.features.shape[1], len(data.classes))
+    world = World(PublicContext(data.features, data.snapshot, model), data.edges())
     rng = np.random.default_rng(1)
     candidates = RULES["edges-only"].propose(world.context, int(rng.choice(data.test)))
     agree(world, candidates, rng.choice(len(candidates), min(4, len(candidates))))
@@ -119,8 +119,8 @@ def test_the_generic_evaluator_is_exact_on_real_graphs(name: str, kind: str) -> 
 
 def test_both_evaluators_agree_on_one_gcn() -> None:
     world = awkward_world(module("gcn"))
-    weights = world.context.backbone
-    assert isinstance(weights, TorchBackbone)
+    weights = world.context.model
+    assert isinstance(weights, TorchModel)
     state = {name: tensor.numpy() for name, tensor in weights.module.state_dict().items()}
     arrays = (state["first.lin.weight"].T, state["second.lin.weight"].T, state["first.bias"], state["second.bias"])
     fast = World(PublicContext(world.context.features, world.context.snapshot.pairs, GCN(*arrays)), world.pairs)
@@ -140,8 +140,8 @@ def test_deleting_an_absent_edge_and_adding_a_present_one_change_nothing() -> No
     assert (outcomes.logits[:, candidates.starts[idle]] == outcomes.logits[:, :1]).all()
 
 
-def test_every_shipped_backbone_has_an_evaluator() -> None:
-    assert set(EVALUATORS) == {GCN, TorchBackbone}
+def test_every_shipped_model_has_an_evaluator() -> None:
+    assert set(EVALUATORS) == {GCN, TorchModel}
 
 
 def test_values_that_are_not_finite_end_the_evaluation() -> None:
@@ -153,9 +153,9 @@ def test_values_that_are_not_finite_end_the_evaluation() -> None:
         evaluate(world.graph, context, candidates, Deadline(60))
 
 
-def test_a_backbone_needs_at_least_one_hop() -> None:
+def test_a_model_needs_at_least_one_hop() -> None:
     with pytest.raises(PrivcfsError, match="hops is 0"):
-        TorchBackbone(torch.nn.Linear(1, 1), hops=0, number_of_features=1, number_of_classes=1)
+        TorchModel(torch.nn.Linear(1, 1), hops=0, number_of_features=1, number_of_classes=1)
 
 
 @pytest.mark.parametrize("rule", ["small-sets", "ladders"])
@@ -165,7 +165,7 @@ def test_lists_with_additions_and_a_cap_on_all_elements_are_exact(rule: str, see
     for target in (0, 3):
         candidates = RULES[rule].propose(world.context, target)
         assert candidates.additions
-        assert len(set(candidates.widths.tolist())) > 1
+        assert len(set(candidates.feature_set_counts.tolist())) > 1
         agree(world, candidates)
 
 
@@ -195,7 +195,14 @@ def test_a_long_list_is_evaluated_in_parts_as_a_short_one_is() -> None:
         )
 
 
-TIGHT = {"BITS": 3, "CHUNK": 2, "LOOK": 0, "MOST_CELLS": 8, "MOST_STATES": 5, "MOST_WEIGHTS": 1}
+TIGHT = {
+    "BITS": (gcn_hidden_rows, 3),
+    "CHUNK": (gcn_readout, 2),
+    "LOOK": (gcn_readout, 0),
+    "MOST_CELLS": (gcn_first_layer, 8),
+    "MOST_STATES": (fast, 5),
+    "MOST_WEIGHTS": (gcn_readout, 1),
+}
 
 
 @pytest.mark.parametrize("name", TIGHT)
@@ -204,7 +211,8 @@ def test_every_way_through_the_fast_evaluator_gives_the_same_scores(
     name: str, kept: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Tables that never fit, and a first layer that is never kept: what large graphs and long lists need."""
-    monkeypatch.setattr(fast, name, TIGHT[name])
+    module, value = TIGHT[name]
+    monkeypatch.setattr(module, name, value)
     if not kept:
         monkeypatch.setattr(gcn, "MOST_KEPT", 0)
     world = awkward_world(random_gcn(np.random.default_rng(1), FEATURES, CLASSES))

@@ -6,7 +6,7 @@ import pytest
 
 from privcfs.errors import SealedError
 from privcfs.private.deadline import Deadline
-from privcfs.private.outcomes import evaluate
+from privcfs.private.evaluators import evaluate
 from privcfs.private.sealed import Sealed
 from privcfs.private.utilities.gated import Gated
 from privcfs.public.candidates import RULES

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from privcfs.errors import SettingsError
-from privcfs.private.outcomes.outcomes import Outcomes
+from privcfs.private.evaluators.outcomes import Outcomes
 from privcfs.private.utilities.gated import Gated
 from privcfs.private.utilities.soft import Soft
 from privcfs.private.utilities.utility import Scores

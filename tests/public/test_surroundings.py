@@ -11,12 +11,12 @@ from privcfs.embedded import load_dataset
 from privcfs.errors import SettingsError
 from privcfs.gate import guidance
 from privcfs.gate.method import GUIDED
-from privcfs.public import surroundings as module
+from privcfs.public.beliefs import surroundings as module
+from privcfs.public.beliefs.surroundings import ROOM, Surroundings, surroundings
 from privcfs.public.candidates import partners
 from privcfs.public.candidates.actionability import Actionability
 from privcfs.public.candidates.ladders import Ladders
 from privcfs.public.candidates.small_sets import SmallSets
-from privcfs.public.surroundings import ROOM, Surroundings, surroundings
 from privcfs.tables.neighbours import Neighbours
 from tests.laws import look
 
@@ -68,20 +68,20 @@ def test_the_rim_has_about_as_many_pairs_as_in_the_snapshot(large: PublicContext
 
 def test_a_rim_that_is_left_open_is_found_out(large: PublicContext, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_STUBS", 0)
-    surroundings.cache_clear()
+    surroundings.cache_clear(large)
     near = surroundings(large, (100,))
     monkeypatch.undo()
-    surroundings.cache_clear()
+    surroundings.cache_clear(large)
     rim = ~near.known
     here = near.context.snapshot.degrees(np.arange(len(near.nodes)))[rim]
     assert here.sum() < 0.85 * large.snapshot.degrees(near.nodes)[rim].sum()
 
 
 def test_the_model_says_of_the_target_what_it_says_on_the_whole_snapshot(large: PublicContext) -> None:
-    whole = partners.snapshot_scores(large)
+    whole = partners.snapshot_logits(large)
     for target in (0, 100, 1000, 2000):
         near = surroundings(large, (target,), 2 * ROOM)
-        here = partners.snapshot_scores(near.context)[near.place(target)]
+        here = partners.snapshot_logits(near.context)[near.place(target)]
         assert np.abs(here - whole[target]).max() < 0.05 * np.ptp(whole[target])
 
 
@@ -89,7 +89,7 @@ def test_likes_are_joined_to_likes_as_often_as_is_said() -> None:
     rng = np.random.default_rng(0)
     classes, stubs = rng.integers(4, size=400), rng.integers(12, size=400)
     for like, low, high in ((1.0, 0.98, 1.0), (0.0, 0.15, 0.35)):
-        pairs = module._matched(stubs, classes, like, np.random.default_rng(1))
+        pairs = module._configuration_model(stubs, classes, like, np.random.default_rng(1))
         assert low <= (classes[pairs[:, 0]] == classes[pairs[:, 1]]).mean() <= high
         assert (np.bincount(pairs.ravel(), minlength=400) <= stubs).all()
         assert 2 * len(pairs) > 0.95 * stubs.sum()
@@ -102,9 +102,9 @@ def with_hub(monkeypatch: pytest.MonkeyPatch) -> PublicContext:
     hub = np.column_stack([np.zeros(3000, np.int64), np.arange(1, 3001)])
     rest = np.sort(rng.integers(1, nodes, (4000, 2)), axis=1)
     pairs = np.unique(np.concatenate([hub, rest[rest[:, 0] < rest[:, 1]]]), axis=0)
-    backbone = GCN(rng.normal(size=(6, 4)).astype(np.float32), rng.normal(size=(4, 3)).astype(np.float32))
+    model = GCN(rng.normal(size=(6, 4)).astype(np.float32), rng.normal(size=(4, 3)).astype(np.float32))
     monkeypatch.setattr(module, "MOST_WHOLE", 100)
-    return PublicContext(rng.random((nodes, 6)), pairs, backbone)
+    return PublicContext(rng.random((nodes, 6)), pairs, model)
 
 
 def test_of_hubs_other_than_the_target_some_pairs_are_looked_at(with_hub: PublicContext) -> None:
@@ -122,14 +122,14 @@ def test_partners_are_sought_among_all_classes_and_not_among_hubs(
     with_hub: PublicContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     anyone = Actionability()
-    assert partners._heard(with_hub, anyone).tolist() == list(range(1, 5000))
-    loudest = partners._loudest(with_hub, anyone)
-    assert 500 < len(loudest) == len(set(loudest))
-    assert (with_hub.snapshot.degrees(np.array(loudest)) + 1).sum() <= partners.LOUD
-    monkeypatch.setattr(partners, "HEARD", 640)
-    heard = partners._heard(with_hub, anyone)
-    assert 600 < len(heard) <= 640
-    assert np.histogram(heard, 10, (0, 5000))[0].min() > 20, "from everywhere"
+    assert partners._sampled_nodes(with_hub, anyone).tolist() == list(range(1, 5000))
+    shortlist = partners._shortlist(with_hub, anyone)
+    assert 500 < len(shortlist) == len(set(shortlist))
+    assert (with_hub.snapshot.degrees(np.array(shortlist)) + 1).sum() <= partners.SHORTLISTED_PAIRS
+    monkeypatch.setattr(partners, "SAMPLED_NODES", 640)
+    sampled = partners._sampled_nodes(with_hub, anyone)
+    assert 600 < len(sampled) <= 640
+    assert np.histogram(sampled, 10, (0, 5000))[0].min() > 20, "from everywhere"
 
 
 def test_settings_that_name_no_node_are_refused(with_hub: PublicContext) -> None:
@@ -154,7 +154,7 @@ def test_a_large_graph_is_never_looked_at_as_a_whole(
         assert vault.release(100, "1").intervention in method.candidates.propose(large, 100)
         assert vault.dry_run(100, "1") in method.candidates.propose(large, 100)
     with pytest.raises(AssertionError, match="all pairs were looked at"):
-        partners.snapshot_scores.__wrapped__(large)
+        partners.snapshot_logits.__wrapped__(large)
 
 
 def test_a_list_names_only_whom_the_owner_allows(large: PublicContext) -> None:
@@ -172,8 +172,8 @@ def test_what_is_prepared_is_the_same_every_time(large: PublicContext) -> None:
     again = load_dataset("cora").context()
     found = []
     for context in (large, again):
-        for cache in (surroundings, partners._loudest, guidance._belief, guidance._graphs):
-            cache.cache_clear()
+        for cache in (surroundings, partners._shortlist, guidance._belief, guidance._imagined_graphs):
+            cache.cache_clear(context)
         candidates = GUIDED.candidates.propose(context, 100)
         found.append((candidates, GUIDED.prepare(context, candidates, Fraction(1))))
     assert found[0] == found[1]

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode, checks
 
-from privcfs.service.doorkeeper import MOST_WAITING
+from privcfs.service.pace import MOST_WAITING
 from privcfs.service.watch import MOST_AT_ONCE, SLOWEST_BODY
 from tests.service.served import Served, untimed
 from tests.service.test_http import ANYONES, OWNERS

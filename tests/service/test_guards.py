@@ -14,12 +14,13 @@ from pathlib import Path
 
 import httpx
 import pytest
-import sqlalchemy as sql
 
 from privcfs.errors import LedgerError, LedgerMissing, SettingsError
-from privcfs.service import keys as keys_module
+from privcfs.service import log as log_module
+from privcfs.service.database import LOG, open_database
 from privcfs.service.health import EVERY, LEDGER, STALE, Health, Housekeeper
-from privcfs.service.keys import LOG, Keys
+from privcfs.service.keys import Keys
+from privcfs.service.log import Log
 from privcfs.service.metrics import Metrics
 from tests.service.served import Served, untimed
 from tests.service.test_bad_input import send
@@ -136,19 +137,20 @@ def test_files_of_an_older_service_are_tightened(tmp_path: Path) -> None:
     path = tmp_path / "service.db"
     path.touch(mode=0o644)
     path.chmod(0o644)
-    Keys(f"sqlite:///{path}")
+    open_database(f"sqlite:///{path}")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     with pytest.raises(SettingsError, match="service database cannot be opened"):
-        Keys(f"sqlite:///{tmp_path / 'nowhere' / 'service.db'}")
+        open_database(f"sqlite:///{tmp_path / 'nowhere' / 'service.db'}")
 
 
 def test_opening_the_database_twice_leaves_the_locks_of_the_first_alone(tmp_path: Path) -> None:
     """A process that closes a file loses its locks on it; another one would then take the write-ahead log away."""
     url = f"sqlite:///{tmp_path / 'service.db'}"
-    first = Keys(url)
+    first = Keys(open_database(url))
     _, mine = first.make("analyst", "ann")
-    assert Keys(url).check(mine)
-    script = f"from privcfs.service.keys import Keys; print(Keys({url!r}).make('analyst', 'bob')[1])"
+    assert Keys(open_database(url)).check(mine)
+    imports = "from privcfs.service.database import open_database; from privcfs.service.keys import Keys"
+    script = f"{imports}; print(Keys(open_database({url!r})).make('analyst', 'bob')[1])"
     for _ in range(2):
         theirs = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
         assert first.check(theirs.strip()), "a key that another process made"
@@ -173,18 +175,19 @@ def test_targets_of_keys_are_kept_by_their_public_labels(tmp_path: Path) -> None
 
 
 def test_the_log_is_shortened_by_age_and_by_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keys_module, "PRUNED_AT_ONCE", 4)
-    monkeypatch.setattr(keys_module, "MOST_LINES", 6)
-    keys = Keys(f"sqlite:///{tmp_path / 'service.db'}", log_days=7)
-    key, _ = keys.make("analyst", "ann")
-    assert keys.prune() == 0
+    monkeypatch.setattr(log_module, "PRUNED_AT_ONCE", 4)
+    monkeypatch.setattr(log_module, "MOST_LINES", 6)
+    database = open_database(f"sqlite:///{tmp_path / 'service.db'}")
+    log = Log(database, days=7)
+    key, _ = Keys(database).make("analyst", "ann")
+    assert log.prune() == 0
     for _ in range(20):
-        keys.log(key, "POST /v1/releases", 200)
-    keys.flush()
-    with sql.create_engine(f"sqlite:///{tmp_path / 'service.db'}").begin() as connection:
+        log.note(key, "POST /v1/releases", 200)
+    log.flush()
+    with database.begin() as connection:
         connection.execute(LOG.update().where(LOG.c.position <= 10).values(time="2020-01-01T00:00:00+00:00"))
-    assert [keys.prune() for _ in range(5)] == [4, 4, 4, 2, 0], "bounded steps"
-    assert [one["position"] for one in keys.history()] == [20, 19, 18, 17, 16, 15]
+    assert [log.prune() for _ in range(5)] == [4, 4, 4, 2, 0], "bounded steps"
+    assert [one["position"] for one in log.history()] == [20, 19, 18, 17, 16, 15]
 
 
 def test_a_wrong_number_of_days_is_refused(tmp_path: Path) -> None:

@@ -64,11 +64,11 @@ def test_a_batch_is_paid_as_a_whole_or_not_at_all(served: Served) -> None:
 def test_what_is_public_costs_nothing(served: Served) -> None:
     carl = served.key("carl")
     listed = served.ask("GET", "/v1/candidates/person-3", carl).json()
-    assert listed["number"] > len(listed["first"]) == 20
+    assert listed["number"] > len(listed["listed"]) == 20
     tried = served.ask("POST", "/v1/dry-run", carl, {"target": "person-3", "epsilon": "2"}).json()
     assert "not a release" in tried["note"]
     assert served.ask("GET", "/v1/budget", carl).json() == {
-        "yours": {"unit": "epsilon", "limit": "4", "spent": "0", "left": "4", "answers": 0},
+        "yours": {"unit": "epsilon", "limit": "4", "spent": "0", "held": "0", "left": "4", "answers": 0},
         "left": "4",
         "limited_by": "you",
     }

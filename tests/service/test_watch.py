@@ -7,14 +7,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+import sqlalchemy as sql
 
-from privcfs.service import doorkeeper
-from privcfs.service.doorkeeper import Buckets, Doorkeeper, Pace, secret_in
+from privcfs.service import pace
+from privcfs.service.database import open_database
+from privcfs.service.doorkeeper import Doorkeeper, secret_in
 from privcfs.service.keys import Key, Keys
+from privcfs.service.log import Log
+from privcfs.service.marks import Marks
 from privcfs.service.metrics import Metrics
+from privcfs.service.pace import Buckets, Pace
 from privcfs.service.watch import MOST_OF_ONE_KEY, Watch
 
 App = Callable[[Any, Any, Any], Awaitable[None]]
+ROUTES = frozenset({("POST", "/v1/releases")})
 
 
 @dataclass
@@ -61,15 +67,25 @@ async def endpoint(_: Any, receive: Any, send: Any) -> None:
 
 
 @pytest.fixture
-def keys(tmp_path: Any) -> Keys:
-    return Keys(f"sqlite:///{tmp_path / 'service.db'}")
+def database(tmp_path: Any) -> sql.Engine:
+    return open_database(f"sqlite:///{tmp_path / 'service.db'}")
 
 
-def watch(keys: Keys) -> Watch:
-    return Watch(endpoint, Doorkeeper(keys, Pace()), keys, Metrics())
+@pytest.fixture
+def keys(database: sql.Engine) -> Keys:
+    return Keys(database)
 
 
-def strangers_leave_no_trace(keys: Keys, app: App) -> None:
+@pytest.fixture
+def log(database: sql.Engine) -> Log:
+    return Log(database)
+
+
+def watch(keys: Keys, log: Log, app: App = endpoint) -> Watch:
+    return Watch(app, Doorkeeper(keys, Pace()), log, Metrics(), Marks(timed=ROUTES, logged=ROUTES))
+
+
+def strangers_leave_no_trace(log: Log, app: App) -> None:
     """Nothing of the body is read, nothing is written down, and the connection ends."""
     unknown = b"Bearer privcfs_" + b"0" * 12 + b"_" + b"a" * 43
     for sent in ([], [(b"authorization", b"Bearer x")], [(b"authorization", unknown)]):
@@ -77,42 +93,42 @@ def strangers_leave_no_trace(keys: Keys, app: App) -> None:
         assert found.status == 401
         assert found.read == 0, "bytes of the body were read"
         assert found.sent[b"connection"] == b"close"
-    assert list(keys.history()) == [], "lines were written down"
+    assert list(log.history()) == [], "lines were written down"
 
 
-def test_strangers_leave_no_trace(keys: Keys) -> None:
-    strangers_leave_no_trace(keys, watch(keys))
+def test_strangers_leave_no_trace(keys: Keys, log: Log) -> None:
+    strangers_leave_no_trace(log, watch(keys, log))
 
 
-def test_the_check_rejects_a_watch_that_reads_first(keys: Keys) -> None:
+def test_the_check_rejects_a_watch_that_reads_first(keys: Keys, log: Log) -> None:
     async def careless(scope: Any, receive: Any, send: Any) -> None:
         await receive()
-        await watch(keys)(scope, receive, send)
+        await watch(keys, log)(scope, receive, send)
 
     with pytest.raises(AssertionError, match="bytes of the body were read"):
-        strangers_leave_no_trace(keys, careless)
+        strangers_leave_no_trace(log, careless)
 
 
-def test_the_check_rejects_a_watch_that_writes_everything_down(keys: Keys) -> None:
+def test_the_check_rejects_a_watch_that_writes_everything_down(keys: Keys, log: Log) -> None:
     nobody = Key("", "analyst", "", "")
 
     async def careless(scope: Any, receive: Any, send: Any) -> None:
-        await watch(keys)(scope, receive, send)
-        keys.log(nobody, "POST /v1/releases", 401)
+        await watch(keys, log)(scope, receive, send)
+        log.note(nobody, "POST /v1/releases", 401)
 
     with pytest.raises(AssertionError, match="lines were written down"):
-        strangers_leave_no_trace(keys, careless)
+        strangers_leave_no_trace(log, careless)
 
 
-def test_whoever_has_a_key_is_let_in_and_written_down(keys: Keys) -> None:
+def test_whoever_has_a_key_is_let_in_and_written_down(keys: Keys, log: Log) -> None:
     _, secret = keys.make("analyst", "ann", per_minute=1)
     headers = [(b"content-length", b"2"), (b"authorization", f"bearer  {secret} ".encode())]
-    app = watch(keys)
+    app = watch(keys, log)
     first, second = Trial(headers).run(app), Trial(headers).run(app)
     assert (first.status, first.read) == (200, 1)
     assert b"connection" not in first.sent
     assert (second.status, second.read) == (429, 0), "beyond its pace: refused unread, too"
-    assert [(one["analyst"], one["status"]) for one in keys.history()] == [("ann", 429), ("ann", 200)]
+    assert [(one["analyst"], one["status"]) for one in log.history()] == [("ann", 429), ("ann", 200)]
 
 
 def seconds(app: App, *trials: Trial) -> float:
@@ -128,14 +144,14 @@ def seconds(app: App, *trials: Trial) -> float:
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few refusals at once, and a pause that a test can wait for."""
-    monkeypatch.setattr(doorkeeper, "REFUSED_AT_ONCE", 5)
-    monkeypatch.setattr(doorkeeper, "REFUSED_PER_SECOND", 0.01)
-    monkeypatch.setattr(doorkeeper, "REFUSAL_PAUSE", 1.0)
+    monkeypatch.setattr(pace, "REFUSED_AT_ONCE", 5)
+    monkeypatch.setattr(pace, "REFUSED_PER_SECOND", 0.01)
+    monkeypatch.setattr(pace, "REFUSAL_PAUSE_SECONDS", 1.0)
 
 
 @pytest.mark.usefixtures("hasty")
-def test_whoever_is_refused_often_waits_and_nobody_else(keys: Keys) -> None:
-    app = watch(keys)
+def test_whoever_is_refused_often_waits_and_nobody_else(keys: Keys, log: Log) -> None:
+    app = watch(keys, log)
     _, secret = keys.make("analyst", "ann")
     assert seconds(app, *[Trial([]) for _ in range(5)]) < 0.9
     late = [Trial([]) for _ in range(20)]
@@ -148,12 +164,12 @@ def test_whoever_is_refused_often_waits_and_nobody_else(keys: Keys) -> None:
 
 
 @pytest.mark.usefixtures("hasty")
-def test_a_key_whose_questions_are_refused_often_waits_and_holds_no_place(keys: Keys) -> None:
+def test_a_key_whose_questions_are_refused_often_waits_and_holds_no_place(keys: Keys, log: Log) -> None:
     async def refusing(*given: Any) -> None:
         await given[2]({"type": "http.response.start", "status": 429, "headers": []})
         await given[2]({"type": "http.response.body", "body": b""})
 
-    app = Watch(refusing, Doorkeeper(keys, Pace()), keys, Metrics())
+    app = watch(keys, log, refusing)
     headers = [[(b"authorization", f"Bearer {keys.make('analyst', name)[1]}".encode())] for name in ("ann", "bob")]
     assert seconds(app, *[Trial(headers[0]) for _ in range(5)]) < 0.9
     waiting = [Trial(headers[0]) for _ in range(MOST_OF_ONE_KEY)]
@@ -165,7 +181,7 @@ def test_a_key_whose_questions_are_refused_often_waits_and_holds_no_place(keys: 
         other = Trial(headers[1])
         await other.go_through(app)
         assert other.status == 429, "the places are free meanwhile"
-        assert not app._inside
+        assert not app._serving
         await refused
 
     asyncio.run(meanwhile())
@@ -173,9 +189,9 @@ def test_a_key_whose_questions_are_refused_often_waits_and_holds_no_place(keys: 
 
 
 @pytest.mark.usefixtures("hasty")
-def test_only_so_many_wait(keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doorkeeper, "MOST_WAITING", 3)
-    app, trials = watch(keys), [Trial([]) for _ in range(20)]
+def test_only_so_many_wait(keys: Keys, log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pace, "MOST_WAITING", 3)
+    app, trials = watch(keys, log), [Trial([]) for _ in range(20)]
 
     async def meanwhile() -> None:
         refused = asyncio.gather(*(one.go_through(app) for one in trials))
@@ -188,7 +204,7 @@ def test_only_so_many_wait(keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_buckets_forget_the_oldest_of_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doorkeeper, "MOST_BUCKETS", 2)
+    monkeypatch.setattr(pace, "MOST_BUCKETS", 2)
     buckets = Buckets()
     assert [buckets.take(name, 1, 1, 0.01) for name in "aabbacb"] == [True, False, True, False, False, True, True]
 

@@ -133,9 +133,9 @@ def test_a_vault_on_stores_is_the_vault_on_files(tmp_path: Path) -> None:
     import_features(tmp_path / "features.npz", tmp_path / "features.store")
     for name, pairs in (("edges", data.edges()), ("snapshot", data.snapshot)):
         import_pairs(as_csv(tmp_path / f"{name}.csv", pairs.tolist()), tmp_path / f"{name}.store", reader(count))
-    backbone = data.backbone("snapshot")
-    stored_context = PublicContext(tmp_path / "features.store", tmp_path / "snapshot.store", backbone)
-    plain_context = PublicContext(data.features, data.snapshot, backbone)
+    model = data.model("snapshot")
+    stored_context = PublicContext(tmp_path / "features.store", tmp_path / "snapshot.store", model)
+    plain_context = PublicContext(data.features, data.snapshot, model)
     assert stored_context.digest == plain_context.digest
     graph = PrivateGraph.from_store(tmp_path / "edges.store", number_of_nodes=count)
     for method in (None, Method()):

@@ -49,7 +49,7 @@ def test_a_file_without_read_permission_says_so() -> None:
             "attempt(lambda: PrivateGraph.from_csv('edges.csv', number_of_nodes=2))\n"
             "attempt(lambda: PrivateGraph.from_parquet('edges.parquet', number_of_nodes=2))\n"
             "attempt(lambda: read_node_ids('nodes.txt', ContextError))\n"
-            "attempt(lambda: load_backbone('gcn.safetensors'))\n"
+            "attempt(lambda: load_model('gcn.safetensors'))\n"
             "for name in ('features.csv', 'features.npy', 'features.npz'):\n"
             "    attempt(lambda: read_features(name, ContextError))\n"
             "os.chdir('/tmp')\n"
@@ -133,17 +133,17 @@ def test_rows_of_different_lengths_are_named(tmp_path: Path) -> None:
 
 def test_a_missing_or_infinite_value_is_named_by_row_column_and_node(tmp_path: Path) -> None:
     path = tmp_path / "features.csv"
-    backbone = random_gcn(np.random.default_rng(0), 2)
+    model = random_gcn(np.random.default_rng(0), 2)
     for text in ("nan", "inf", "1e60"):
         path.write_text(f"age,views\n1,2\n3,{text}\n1,1\n1,1\n")
         with pytest.raises(ContextError, match=r"value \((nan|inf)\) in row 1 \(node 'bob'\), column 'views'; fill it"):
-            PublicContext(path, [(0, 1)], backbone, node_ids=NAMES)
+            PublicContext(path, [(0, 1)], model, node_ids=NAMES)
     table = np.ones((4, 2))
     table[2, 1] = np.inf
     with pytest.raises(ContextError, match=r"value \(inf\) in row 2, column 1; fill it in"):
-        PublicContext(table, [(0, 1)], backbone)
+        PublicContext(table, [(0, 1)], model)
     with pytest.raises(ContextError, match=r"row 2 \(node 'cid'\), column 1"):
-        PublicContext(table, [(0, 1)], backbone, node_ids=NAMES)
+        PublicContext(table, [(0, 1)], model, node_ids=NAMES)
 
 
 def test_repeats_loops_and_unknown_numbers_are_told_by_name(tmp_path: Path) -> None:
@@ -332,10 +332,10 @@ def test_a_column_of_features_is_named_in_parquet_too(shell: Shell) -> None:
 
 
 def test_a_hostile_tensor_name_puts_no_escape_code_on_a_terminal(shell: Shell) -> None:
-    save_file({"\x1b]0;owned\x07\x9b31m": np.ones((2, 2), np.float32)}, shell.folder / "guide.safetensors")
+    save_file({"\x1b]0;owned\x07\x9b31m": np.ones((2, 2), np.float32)}, shell.folder / "public_model.safetensors")
     for words in (("candidates", "person-0"), ("candidates", "person-0", "--json")):
         done = shell.run(*words)
         assert done.returncode == 3
         assert "owned" in done.stderr
         assert all(character.isprintable() for character in done.stderr.rstrip("\n"))
-    assert json.loads(done.stderr)["error"] == "BackboneError"
+    assert json.loads(done.stderr)["error"] == "ModelError"

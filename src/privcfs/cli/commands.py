@@ -1,7 +1,6 @@
 """The commands of `privcfs`."""
 
 import json
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from secrets import token_hex
@@ -12,7 +11,7 @@ from rich.progress import Progress
 
 import privcfs
 from privcfs.cli.demo import run_demo
-from privcfs.cli.output import balance_fields, console, emit, odds, say, warn
+from privcfs.cli.output import console, emit, odds, say, warn
 from privcfs.cli.spending import YesOption, agree_to_one
 from privcfs.embedded import NAMES
 from privcfs.errors import BudgetExhausted, InputError, SettingsError, VerificationFailed
@@ -31,7 +30,6 @@ from privcfs.owner.account import exists
 from privcfs.owner.template import template
 from privcfs.owner.vault_file import VaultFile, read_vault_file
 from privcfs.public.epsilon import parse_epsilon, show
-from privcfs.public.labels import labels_to_dict
 from privcfs.public.release import Release
 from privcfs.public.words import in_words
 
@@ -257,20 +255,20 @@ def budget(
         if kept is None:
             raise InputError(f"head file {check_head} does not exist; give one that --export-head wrote.")
         ledger.verify(kept)
-    balance, contract = _balance_of(file, ledger, analyst), ledger.limit.contract
-    left, whose_limit = _left(ledger, balance)
+    balance, left, whose_limit = _account(file, ledger, analyst)
+    contract = ledger.limit.contract
     fixed = isinstance(contract, FixedPrice)
     cost = Fraction(1) if fixed else contract.cost(file.dearest_mechanism(), epsilon)
     more = int(left / cost) if cost else None
     if as_json:
-        fields = {**balance_fields(balance), "left": show(left), "limited_by": whose_limit, "analyst": analyst}
+        fields = {**balance.to_dict(), "left": show(left), "limited_by": whose_limit, "analyst": analyst}
         fields |= {"head": json.loads(ledger.head().to_json())}
         means = {"meaning": ledger.meaning(), "contract": contract.to_dict()}
         emit({**fields, **means, "price": show(epsilon), "more_releases": more})
         return
     whose = "all analysts" if analyst is None else analyst
     say(
-        f"Budget of {whose}: {balance.unit} {show(balance.spent)} spent in {balance.releases} answers "
+        f"Budget of {whose}: {balance.unit} {show(balance.spent)} spent in {balance.answers} answers "
         f"({show(balance.held)} held)"
     )
     at, count = "" if fixed else f" at epsilon {show(epsilon)}", "any number of" if more is None else more
@@ -286,30 +284,26 @@ def budget(
     say("Ledger: chain valid.")
 
 
-def _balance_of(file: VaultFile, ledger: Ledger, analyst: str | None) -> Balance:
-    """The account of all analysts or of one, whose limit is then the least of those for this analyst alone."""
-    balance = ledger.balance(analyst)
-    cap = None if analyst is None else _cap_of(file, analyst)
-    limits = [limit for limit in (balance.limit, cap) if limit is not None]
-    return replace(balance, limit=min(limits) if limits else None)
+def _account(file: VaultFile, ledger: Ledger, analyst: str | None) -> tuple[Balance, Fraction, str]:
+    """The account of all analysts or of one, what is left of it, and whose limit that is."""
+    if analyst is None:
+        balance = ledger.balance()
+        return balance, balance.left or Fraction(0), "everyone"
+    cap = _cap_of(file, analyst)
+    return ledger.account_of(analyst, cap), *ledger.left_for(analyst, cap)
 
 
 def _cap_of(file: VaultFile, analyst: str) -> Fraction | None:
     """The most that the service's keys allow to an analyst, where all of this analyst's keys have a cap."""
-    url = file.service_database()
+    url = file.service().database
     if url.startswith(SQLITE) and not exists(Path(url.removeprefix(SQLITE))):
         return None
     try:
+        from privcfs.service.database import open_database
         from privcfs.service.keys import Keys, caps_of_analysts
-    except ImportError:  # no service here
+    except ImportError:  # The extra for the service is not installed, so there are no keys.
         return None
-    return caps_of_analysts(Keys(url, file.log_days()).all()).get(analyst)
-
-
-def _left(ledger: Ledger, balance: Balance) -> tuple[Fraction, str]:
-    """What may still be spent from an account, and whose limit that is: the account's own, or everyone's."""
-    everyone = ledger.balance().left or Fraction(0)
-    return (everyone, "everyone") if balance.left is None or balance.left >= everyone else (balance.left, "you")
+    return caps_of_analysts(Keys(open_database(url)).all()).get(analyst)
 
 
 @app.command(name="enter")
@@ -326,7 +320,7 @@ def enter_disclosure(
     ledger = file.account.open()
     enter(ledger, what, epsilon, delta, adjacency=adjacency)
     if as_json:
-        emit({**balance_fields(ledger.balance()), "entered": what})
+        emit({**ledger.balance().to_dict(), "entered": what})
         return
     say(f"Entered: {what}, epsilon {epsilon}, delta {delta}, for {adjacency}.")
 
@@ -372,22 +366,11 @@ def candidates(
     """Show the public list that a release would be drawn from. Costs nothing and reads no edge."""
     file = read_vault_file(vault)
     context = file.context()
-    proposed = file.method(context).candidates.propose(context, context.node(target))
-    labels = context.labels(proposed.nodes)
-    listed = [context.named(proposed[position]) for position in range(min(most, len(proposed)))]
+    proposed = file.method(context).candidates.propose(context, context.node(target)).named(context)
     if as_json:
-        emit(
-            {
-                "target": proposed.target,
-                "number": len(proposed),
-                **({"labels": labels_to_dict(labels)} if labels else {}),
-                "deletable": [list(pair) for pair in proposed.deletions],
-                "addable": [list(pair) for pair in proposed.additions],
-                "maskable": list(proposed.features),
-                "listed": [item.to_dict() for item in listed],
-            }
-        )
+        emit(proposed.to_dict(most))
         return
+    listed = [proposed[position] for position in range(min(most, len(proposed)))]
     say(f"Node {context.label(proposed.target)}: {len(proposed):,} candidates, from public data alone.")
     say(
         f"At most {proposed.caps.pairs} of {len(proposed.deletions) + len(proposed.additions)} pairs with at most "

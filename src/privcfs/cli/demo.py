@@ -5,17 +5,17 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from privcfs.cli.output import balance_fields, emit, odds, say
+from privcfs.cli.output import emit, odds, say
 from privcfs.cli.page import Story, page
 from privcfs.embedded import Dataset, load_dataset
 from privcfs.errors import BudgetExhausted, SettingsError
-from privcfs.gate.guidance import row_zero
 from privcfs.gate.mechanisms.mechanism import Mechanism
 from privcfs.gate.method import GUIDED
+from privcfs.gate.public_guess import public_guess
 from privcfs.gate.vault import Vault
 from privcfs.private.deadline import Deadline
+from privcfs.private.evaluators import evaluate
 from privcfs.private.graph import PrivateGraph
-from privcfs.private.outcomes import evaluate
 from privcfs.public.context import PublicContext
 from privcfs.public.epsilon import show
 from privcfs.public.release import Release
@@ -56,7 +56,7 @@ def run_demo(name: str, target: int | None, epsilon: str, folder: Path, as_json:
     except OSError as error:
         raise SettingsError(f"{error.filename} cannot be written: {error.strerror}.") from None
     if as_json:
-        emit({"release": release.to_dict(), "budget": balance_fields(vault.balance()), "page": str(html)})
+        emit({"release": release.to_dict(), "budget": vault.balance().to_dict(), "page": str(html)})
     else:
         _tell(story, html, certificate)
 
@@ -103,7 +103,7 @@ def behind_the_curtain(graph: PrivateGraph, context: PublicContext, release: Rel
     """What only the owner could compute, and the honest zero: the best guess from public data alone."""
     candidates = METHOD.candidates.propose(context, release.target)
     outcomes = evaluate(graph, context, candidates, Deadline(METHOD.evaluation_seconds))
-    guess = list(candidates).index(row_zero(context, candidates, METHOD.utility))
+    guess = list(candidates).index(public_guess(context, candidates))
     flips = outcomes.flips()
     mechanism = METHOD.prepare(context, candidates, release.epsilon)
     probabilities = mechanism.probabilities(METHOD.utility.score(outcomes), release.epsilon)

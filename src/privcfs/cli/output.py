@@ -9,7 +9,6 @@ from typing import Any
 from rich.console import Console
 
 from privcfs.errors import PrivcfsError
-from privcfs.gate.accounting import Balance
 from privcfs.public.epsilon import show
 
 console = Console(highlight=False, soft_wrap=True)
@@ -45,18 +44,6 @@ def complain(error: PrivcfsError, as_json: bool) -> None:
 def _json(value: Any) -> str:
     """ASCII alone; JSON itself leaves one control character, delete, as it is."""
     return json.dumps(value, sort_keys=True).replace("\x7f", "\\u007f")
-
-
-def balance_fields(balance: Balance) -> dict[str, Any]:
-    """A budget as JSON shows it."""
-    return {
-        "unit": balance.unit,
-        "limit": None if balance.limit is None else show(balance.limit),
-        "spent": show(balance.spent),
-        "held": show(balance.held),
-        "left": None if balance.left is None else show(balance.left),
-        "releases": balance.releases,
-    }
 
 
 def odds(epsilon: Fraction) -> str:

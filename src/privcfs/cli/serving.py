@@ -67,18 +67,23 @@ def serve(
 def from_environment() -> "FastAPI":
     """The service of the vault file that the environment names: what each worker process runs."""
     from privcfs.service.app import make_app
+    from privcfs.service.database import open_database
+    from privcfs.service.keys import Keys
+    from privcfs.service.log import Log
 
-    path = Path(os.environ[VARIABLE])
-    return make_app(read_vault_file(path).vault(from_text(os.environ[SECONDS])), _keys(path))
+    file = read_vault_file(Path(os.environ[VARIABLE]))
+    settings = file.service()
+    database = open_database(settings.database)
+    return make_app(file.vault(from_text(os.environ[SECONDS])), Keys(database), Log(database, settings.log_days))
 
 
 def _keys(vault: Path) -> "Keys":
     try:
+        from privcfs.service.database import open_database
         from privcfs.service.keys import Keys
     except ImportError:
         raise MissingDependency("the service needs more packages: pip install 'privcfs[service]'.") from None
-    file = read_vault_file(vault)
-    return Keys(file.service_database(), file.log_days())
+    return Keys(open_database(read_vault_file(vault).service().database))
 
 
 @keys_app.command("make")

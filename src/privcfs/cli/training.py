@@ -14,10 +14,10 @@ from privcfs.cli.commands import VAULT, JsonOption
 from privcfs.cli.output import console, emit, say
 from privcfs.errors import ContextError, InputError, SettingsError
 from privcfs.owner.vault_file import read_vault_file
-from privcfs.public.backbones.files import save_backbone
-from privcfs.public.backbones.labels import Labels, read_labels
-from privcfs.public.backbones.training import Labelled, Training, accuracy, need_torch, train_gcn
 from privcfs.public.context import nodes_of, read_snapshot
+from privcfs.public.models.files import save_model
+from privcfs.public.models.labels import Labels, read_labels
+from privcfs.public.models.training import Labelled, Training, accuracy, need_torch, train_gcn
 from privcfs.tables.features import TableNames, read_features
 from privcfs.tables.names import read_node_ids
 
@@ -51,7 +51,7 @@ def train(
     features: Annotated[Path | None, typer.Option(help="The public feature table, without a vault file.")] = None,
     snapshot: Annotated[Path | None, typer.Option(help="The public pairs, without a vault file.")] = None,
     node_ids: Annotated[Path | None, typer.Option(help="Names of the nodes, without a vault file.")] = None,
-    write: Annotated[Path, typer.Option(help="Where the model goes.")] = Path("guide.safetensors"),
+    write: Annotated[Path, typer.Option(help="Where the model goes.")] = Path("public_model.safetensors"),
     classes: Annotated[
         str, typer.Option(help="All classes in the order of the model that decides, with commas between them.")
     ] = "",
@@ -68,7 +68,7 @@ def train(
         data, known = _read(files, labels, order)
         tested = _held_out(data, known, seed)
         fitted = train_gcn(data, Training(seed=seed))
-    save_backbone(fitted, write, {"trained_on": "snapshot", "classes": json.dumps(known.names)})
+    save_model(fitted, write, {"trained_on": "snapshot", "classes": json.dumps(known.names)})
     if as_json:
         emit(
             {

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from privcfs.errors import InputError
 from privcfs.private.graph import PrivateGraph
 from privcfs.public.assumptions import SIMULATED, Assumption
-from privcfs.public.backbones.files import load_backbone
-from privcfs.public.backbones.gcn import GCN
 from privcfs.public.context import PublicContext
+from privcfs.public.models.files import load_model
+from privcfs.public.models.gcn import GCN
 from privcfs.tables.features import open_arrays
 
 NAMES = ("cora", "citeseer")
@@ -39,17 +39,17 @@ class Dataset:
 
     def context(self) -> PublicContext:
         """Snapshot and the model trained on it alone: nothing here owes anything to another private edge."""
-        return PublicContext(self.features, self.snapshot, self.backbone("snapshot"), assumptions=SIMULATED)
+        return PublicContext(self.features, self.snapshot, self.model("snapshot"), assumptions=SIMULATED)
 
     def paper_context(self) -> PublicContext:
         """The paper's setting: the model was trained on all edges and is called public."""
         assumptions = SIMULATED - {Assumption.BACKBONE_FROM_SNAPSHOT} | {Assumption.BACKBONE_PUBLIC}
-        return PublicContext(self.features, self.snapshot, self.backbone("paper"), assumptions=assumptions)
+        return PublicContext(self.features, self.snapshot, self.model("paper"), assumptions=assumptions)
 
-    def backbone(self, kind: str) -> GCN:
+    def model(self, kind: str) -> GCN:
         """The frozen model trained on the "snapshot" or, as the "paper" does, on all edges."""
         with as_file(files(__name__) / f"{self.name}-gcn-{kind}.safetensors") as path:
-            return load_backbone(path)
+            return load_model(path)
 
     def edges(self) -> NDArray[np.int64]:
         """The pairs that play the secret, in the open: for training, simulation and tests."""

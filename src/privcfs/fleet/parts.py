@@ -8,8 +8,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import NamedTuple, final
 
-from privcfs import errors
-from privcfs.errors import BudgetExhausted, InputError, PrivcfsError
+from privcfs.errors import BudgetExhausted, InputError, PrivcfsError, error_named
 from privcfs.gate.vault import Vault
 from privcfs.public.release import Release
 from privcfs.public.words import in_words
@@ -55,8 +54,7 @@ class Done(NamedTuple):
 
     def refusal(self) -> PrivcfsError | None:
         """The error to raise, if there is one."""
-        kind: type[PrivcfsError] = getattr(errors, self.error, PrivcfsError)
-        return kind(self.message) if self.error else None
+        return error_named(self.error)(self.message) if self.error else None
 
 
 def parts(name: str, targets: Sequence[str]) -> Iterator[Part]:

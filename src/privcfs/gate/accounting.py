@@ -10,7 +10,7 @@ Check: tests/gate/test_accounting.py::test_ten_charges_of_a_tenth_are_exactly_on
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import final
+from typing import Any, final
 
 from privcfs.errors import BadEpsilon, BudgetExhausted, SettingsError
 from privcfs.gate.contracts import Contract, Pure
@@ -20,7 +20,17 @@ from privcfs.public.epsilon import MOST, NANO, Price, parse_decimal, show
 @final
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The most that all analysts together, and optionally each one alone, may spend, in the unit of a contract."""
+    """The most that all analysts together, and optionally each one alone, may spend, in the unit of a contract.
+
+    Attributes:
+        total: The most that all analysts together may spend.
+        per_analyst: The most that each analyst may spend; None, the default, for no such limit.
+        contract: What is counted, and in which unit. The default counts epsilon, under pure differential privacy.
+
+    Raises:
+        SettingsError: A limit is not a decimal above 0 with at most nine places, or the one per analyst is above the
+            total.
+    """
 
     total: Fraction
     per_analyst: Fraction | None = None
@@ -28,7 +38,19 @@ class Limit:
 
     @classmethod
     def of(cls, total: Price, per_analyst: Price | None = None, contract: Contract | None = None) -> "Limit":
-        """From decimals such as "10"; of epsilon, unless a contract counts otherwise."""
+        """Makes a limit from decimals such as "10".
+
+        Args:
+            total: The most that all analysts together may spend, as text, int or Fraction.
+            per_analyst: The most that each analyst may spend; None, the default, for no such limit.
+            contract: What is counted, and in which unit; by default epsilon, under pure differential privacy.
+
+        Returns:
+            The limit, in exact fractions.
+
+        Raises:
+            SettingsError: A limit is not a decimal above 0 with at most nine places.
+        """
         try:
             whole = parse_decimal(total, "limit")
             each = None if per_analyst is None else parse_decimal(per_analyst, "limit per analyst")
@@ -46,13 +68,28 @@ class Limit:
             raise SettingsError("limit per analyst must be at most the total limit.")
 
     def capped(self, cap: Fraction | None) -> "Limit":
-        """With `cap` as the most that one analyst may spend, where that is less than what everyone may."""
+        """The same limit, with `cap` as a further bound on what one analyst may spend.
+
+        Args:
+            cap: The bound, or None for none.
+
+        Returns:
+            A limit whose `per_analyst` is the least of the bounds that hold for one analyst.
+        """
         if cap is None:
             return self
         return replace(self, per_analyst=min(cap, self.per_analyst or self.total, self.total))
 
     def check_delta(self, delta: Fraction, spent: Fraction) -> None:
-        """Refuses a delta that passes what the contract allows in all."""
+        """Refuses a delta that would exceed what the contract allows in all.
+
+        Args:
+            delta: The delta of a new disclosure.
+            spent: The deltas of all former disclosures together.
+
+        Raises:
+            BudgetExhausted: The sum exceeds what the contract allows.
+        """
         if spent + delta > self.contract.allowance:
             raise BudgetExhausted(
                 f"delta {float(delta):g} does not fit: the contract allows {float(self.contract.allowance):g} in all, "
@@ -60,7 +97,16 @@ class Limit:
             )
 
     def check(self, price: Fraction, spent: Fraction, spent_by_analyst: Fraction) -> None:
-        """Refuses a price that passes the total limit or, after that, the analyst's own."""
+        """Refuses a cost that would exceed the total limit or, after that, the analyst's own.
+
+        Args:
+            price: What a new question costs, in the contract's unit.
+            spent: What all analysts together have spent.
+            spent_by_analyst: What this analyst has spent.
+
+        Raises:
+            BudgetExhausted: A limit would be exceeded; the message says which, and what is left.
+        """
         for limit, used, whose in (
             (self.total, spent, "total"),
             (self.per_analyst, spent_by_analyst, "analyst's"),
@@ -80,10 +126,21 @@ class Balance:
     limit: Fraction | None
     spent: Fraction
     held: Fraction
-    releases: int
+    answers: int
     unit: str = "epsilon"
 
     @property
     def left(self) -> Fraction | None:
-        """What may still be spent; none where there is no limit of its own."""
+        """What may still be spent; None if the account has no limit of its own."""
         return None if self.limit is None else max(self.limit - self.spent, Fraction(0))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The account as JSON shows it, on the command line and over HTTP."""
+        return {
+            "unit": self.unit,
+            "limit": None if self.limit is None else show(self.limit),
+            "spent": show(self.spent),
+            "held": show(self.held),
+            "left": None if self.left is None else show(self.left),
+            "answers": self.answers,
+        }

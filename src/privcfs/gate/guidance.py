@@ -1,4 +1,4 @@
-"""Prepares a draw from public data alone: the method rehearsed on imagined graphs.
+"""Guides, which prepare a draw from public data alone. The one shipped rehearses the method on imagined graphs.
 
 Zone: gate
 Claim: the prepared mechanism is a function of the public context, the candidates, the utility and epsilon.
@@ -7,10 +7,10 @@ Check: tests/gate/test_guidance.py::test_the_prepared_draw_is_the_same_whatever_
 """
 
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
-from typing import ClassVar, final
+from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,24 +18,30 @@ from numpy.typing import NDArray
 from privcfs.errors import SettingsError
 from privcfs.gate.mechanisms.mechanism import Mechanism
 from privcfs.gate.mechanisms.rank_profile import SubsetSelection
-from privcfs.private.deadline import Deadline
+from privcfs.private.deadline import UNHURRIED
+from privcfs.private.evaluators import evaluate
 from privcfs.private.graph import PrivateGraph
-from privcfs.private.outcomes import evaluate
 from privcfs.private.utilities.utility import Utility
+from privcfs.public.beliefs.plan import WHOLE, Belief
+from privcfs.public.beliefs.surroundings import ends_of, surroundings
+from privcfs.public.beliefs.worlds import Worlds
 from privcfs.public.candidates.candidates import Candidates
 from privcfs.public.candidates.costs import Costs
 from privcfs.public.context import PublicContext
-from privcfs.public.guidance.plan import WHOLE, Belief
-from privcfs.public.guidance.worlds import Worlds
-from privcfs.public.interventions import Intervention
-from privcfs.public.surroundings import ends_of, surroundings
+from privcfs.public.per_context import per_context
 
-FEW = (1, 3, 10)  # how many of the strongest candidates flip where flips are harder than imagined
-FOURTH = 4  # of the imagined graphs, those that doubt looks at
-TRUST = 0.2  # the belief in the snapshot graph itself, and in graphs where flips must be surer there
-SURER = (0.0, -0.25, -0.5, -0.75)  # margins below which a candidate flips on them
-MOST_OUTCOMES = 1 << 22  # that a rehearsal keeps; with long lists it looks at fewer graphs
-UNHURRIED = Deadline(float("inf"))
+# The belief that the snapshot itself is the private graph, or one on which flips are harder.
+TRUST = 0.2
+# In that part of the belief, a candidate flips if its margin on the snapshot is at most one of these.
+MARGINS_NEEDED = (0.0, -0.25, -0.5, -0.75)
+# In the part that `doubt` is about, only so many of the strongest candidates flip on an imagined graph.
+NUMBERS_OF_STRONGEST = (1, 3, 10)
+# Doubt is spread over every fourth imagined graph, which keeps the plan small.
+DOUBTED_STEP = 4
+# A rehearsal keeps at most so many outcomes, so that with long lists it looks at fewer graphs, but at no fewer than 8.
+MOST_OUTCOMES, LEAST_GRAPHS = 1 << 22, 8
+# What a flip is worth is never less than this, whatever it costs.
+LEAST_WORTH = 0.05
 
 
 class Guide(ABC):
@@ -53,10 +59,14 @@ class Guide(ABC):
 class Rehearsal(Guide):
     """Subset selection under the base measure that is best on average over imagined graphs.
 
-    `doubt` is the belief in graphs on which only the strongest candidates flip. Each unit of cost takes `thrift` from
-    what a flip is worth. `nothing` is the share of the base measure that the empty set gets: it stands after everything
-    that flips and before everything else, and no more than it is in front, so that with some of it "no intervention" is
-    likely to be said where nothing flips, and unlikely elsewhere.
+    Attributes:
+        worlds: How graphs are imagined.
+        doubt: The probability of graphs on which only a few of the strongest candidates flip.
+        thrift: What each unit of cost beyond the first takes from the worth of a flip.
+        nothing: The share of the base measure that the empty set gets. The empty set ranks after everything that flips
+            and before everything else, and the share in front is at most as large. So "no intervention" is a likely
+            answer if nothing flips, and an unlikely one otherwise.
+        costs: What interventions cost, and the most that one may cost.
     """
 
     name: ClassVar[str] = "rehearsed subset-selection"
@@ -72,58 +82,78 @@ class Rehearsal(Guide):
             raise SettingsError("doubt must lie from 0 to 0.5, nothing from 0 to 0.9, and thrift at 0 or above.")
 
     def prepare(self, context: PublicContext, candidates: Candidates, utility: Utility, epsilon: Fraction) -> Mechanism:
-        measure = _belief(self, context, candidates, utility).best_measure(float(epsilon))
+        measure = _belief(context, self, candidates, utility).best_measure(float(epsilon))
         base = np.where(self.costs.allow(candidates), measure.base, 0)
-        base[0] = max(round(base[1:].sum() * self.nothing / (1 - self.nothing)), int(not base[1:].any()))
-        share = (
-            min(measure.share, Fraction(max(round(self.nothing * WHOLE), 1), WHOLE)) if self.nothing else measure.share
-        )
+        others = base[1:]
+        base[0] = max(round(others.sum() * self.nothing / (1 - self.nothing)), int(not others.any()))
+        share = measure.share
+        if self.nothing:
+            share = min(share, Fraction(max(round(self.nothing * WHOLE), 1), WHOLE))
         return SubsetSelection(share, tuple(base.tolist()))
 
 
-def row_zero(context: PublicContext, candidates: Candidates, utility: Utility) -> Intervention:
-    """The honest zero, at epsilon 0: the candidate that leaves the lowest margin on the public snapshot."""
-    snapshot = PrivateGraph.from_snapshot(context.snapshot)
-    _, margins = _rehearsed(snapshot, context, candidates, utility)
-    return candidates[1 + int(np.argmin(margins[1:])) if len(candidates) > 1 else 0]
+class _Outcomes(NamedTuple):
+    """Which candidates are valid on each of some graphs, and their margins there: (graphs, candidates)."""
+
+    valid: NDArray[np.bool_]
+    margins: NDArray[np.float64]
 
 
-@lru_cache(maxsize=64)
-def _belief(guide: Rehearsal, context: PublicContext, candidates: Candidates, utility: Utility) -> Belief:
-    """What each candidate is worth on the snapshot, on imagined graphs, and where flips are harder than there."""
+class _Scenarios(NamedTuple):
+    """Graphs that are equally likely, `probability` in all, by which candidates are valid on each."""
+
+    valid: NDArray[np.bool_]
+    probability: float
+
+
+@per_context(maxsize=64)
+def _belief(context: PublicContext, guide: Rehearsal, candidates: Candidates, utility: Utility) -> Belief:
+    """Which candidates are valid on graphs that are believed possible, and what a valid one is worth."""
+    snapshot = _evaluate_all([PrivateGraph.from_snapshot(context.snapshot)], context, candidates, utility)
+    imagined = _on_imagined_graphs(context, guide.worlds, candidates, utility)
+    harder = [snapshot.valid & (snapshot.margins <= needed) for needed in MARGINS_NEEDED]
+    doubted = [_only_strongest(imagined, number) for number in NUMBERS_OF_STRONGEST]
+    scenarios = [
+        _Scenarios(imagined.valid, 1 - TRUST - guide.doubt),
+        _Scenarios(np.concatenate(harder), TRUST),
+        *(_Scenarios(one, guide.doubt / len(doubted)) for one in doubted),
+    ]
+    valid = np.concatenate([one.valid for one in scenarios]) & guide.costs.allow(candidates)
+    worth = np.clip(1 - guide.thrift * np.maximum(guide.costs.of(candidates) - 1, 0), LEAST_WORTH, 1)
+    likelihood = [np.full(len(one.valid), one.probability / len(one.valid)) for one in scenarios]
+    return Belief(valid, worth, np.concatenate(likelihood))
+
+
+def _on_imagined_graphs(context: PublicContext, worlds: Worlds, candidates: Candidates, utility: Utility) -> _Outcomes:
+    """Evaluates the candidates on imagined graphs; of a large context, on graphs of the target's surroundings."""
     near = surroundings(context, ends_of(candidates.target, candidates.deletions, candidates.additions))
-    graphs, inside = _graphs(guide.worlds, near.context), near.inside(candidates)
-    found = [_rehearsed(PrivateGraph.from_snapshot(context.snapshot), context, candidates, utility)]
-    few = max(MOST_OUTCOMES // len(candidates), 8)
-    found += [_rehearsed(graph, near.context, inside, utility) for graph in graphs[:few]]
-    valid, margins = np.array([one for one, _ in found]), np.array([one for _, one in found])
-    number = len(found) - 1
-    rows = [valid[1:], *(valid[:1] & (margins[:1] <= reach) for reach in SURER)]
-    likelihood = [np.full(number, (1 - TRUST - guide.doubt) / number), np.full(len(SURER), TRUST / len(SURER))]
-    strength = np.argsort(margins[1::FOURTH] + 2 * ~valid[1::FOURTH], axis=1)
-    for few in FEW:
-        strongest = np.zeros(strength.shape, np.bool_)
-        np.put_along_axis(strongest, strength[:, :few], True, axis=1)
-        strongest[:, 0] = False
-        rows.append(strongest)
-        likelihood.append(np.full(len(strength), guide.doubt / len(FEW) / len(strength)))
-    costs = guide.costs.of(candidates)
-    worth = np.clip(1 - guide.thrift * np.maximum(costs - 1, 0), 0.05, 1)
-    return Belief(np.concatenate(rows) & guide.costs.allow(candidates), worth, np.concatenate(likelihood))
+    graphs = _imagined_graphs(near.context, worlds)[: max(MOST_OUTCOMES // len(candidates), LEAST_GRAPHS)]
+    return _evaluate_all(graphs, near.context, near.inside(candidates), utility)
 
 
-def _rehearsed(
-    graph: PrivateGraph, context: PublicContext, candidates: Candidates, utility: Utility
-) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """Which candidates do what is asked for on an imagined graph, and their margins; none where the model fails."""
-    try:
-        with np.errstate(all="ignore"):
+def _only_strongest(imagined: _Outcomes, number: int) -> NDArray[np.bool_]:
+    """Some of the imagined graphs, as if only so many candidates were valid: valid ones of lowest margin first."""
+    valid, margins = imagined.valid[::DOUBTED_STEP], imagined.margins[::DOUBTED_STEP]
+    strongest_first = np.argsort(margins + 2 * ~valid, axis=1)  # Margins differ by at most 2, so valid ones come first.
+    strongest = np.zeros(valid.shape, np.bool_)
+    np.put_along_axis(strongest, strongest_first[:, :number], True, axis=1)
+    strongest[:, 0] = False  # The empty set changes nothing.
+    return strongest
+
+
+def _evaluate_all(
+    graphs: list[PrivateGraph], context: PublicContext, candidates: Candidates, utility: Utility
+) -> _Outcomes:
+    """The outcomes on each graph; on one where the model's values are not finite, nothing is valid."""
+    valid = np.zeros((len(graphs), len(candidates)), np.bool_)
+    margins = np.zeros((len(graphs), len(candidates)))
+    for number, graph in enumerate(graphs):
+        with suppress(ArithmeticError), np.errstate(all="ignore"):
             outcomes = evaluate(graph, context, candidates, UNHURRIED)
-            return utility.valid(outcomes), outcomes.margins()
-    except ArithmeticError:
-        return np.zeros(len(candidates), np.bool_), np.zeros(len(candidates))
+            valid[number], margins[number] = utility.valid(outcomes), outcomes.margins()
+    return _Outcomes(valid, margins)
 
 
-@lru_cache(maxsize=2)
-def _graphs(worlds: Worlds, context: PublicContext) -> list[PrivateGraph]:
+@per_context(maxsize=2)
+def _imagined_graphs(context: PublicContext, worlds: Worlds) -> list[PrivateGraph]:
     return [PrivateGraph.from_pairs(one, context.number_of_nodes) for one in worlds.imagine(context)]

@@ -25,15 +25,28 @@ from privcfs.public.candidates.small_sets import SmallSets
 from privcfs.public.context import PublicContext
 from privcfs.public.interventions import Intervention
 
-DEAREST = SubsetSelection(Fraction(1, 2))  # of all mechanisms that a guide may prepare
+# The costliest of all mechanisms that a guide may prepare, under contracts that count more than epsilon.
+DEAREST = SubsetSelection(Fraction(1, 2))
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Method:
-    """Which candidates, how scored, how drawn, how long it may take; by default the paper's.
+    """The public choices behind a release: candidates, utility, mechanism. The defaults are the paper's method.
 
-    A guide, where there is one, takes the mechanism's place: it prepares one for each target and price.
+    `privcfs.gate.method.GUIDED` is the method that vaults use by default.
+
+    Attributes:
+        candidates: The rule that proposes the public list of candidates. Default: the paper's product rule.
+        utility: How each candidate is scored on the private graph. Default: the paper's gated utility.
+        mechanism: How one candidate is drawn by its score. Default: the exponential mechanism.
+        evaluation_seconds: The most seconds that scoring may take. Default: 60. After that, the answer is drawn from
+            public scores that do not depend on the graph.
+        guide: Prepares a mechanism for each target and price from public data alone, in the place of `mechanism`;
+            None, the default, for no guide.
+
+    Raises:
+        SettingsError: `evaluation_seconds` is not a positive number.
     """
 
     candidates: CandidateRule = Product()
@@ -51,7 +64,19 @@ class Method:
         return self.mechanism.name if self.guide is None else self.guide.name
 
     def prepare(self, context: PublicContext, candidates: Candidates, epsilon: Fraction) -> Mechanism:
-        """The mechanism for these candidates at this price."""
+        """The mechanism that draws from these candidates at this price.
+
+        Args:
+            context: The public context.
+            candidates: The public list of one target.
+            epsilon: The price.
+
+        Returns:
+            The guide's mechanism or, without a guide, the method's own.
+
+        Raises:
+            SettingsError: The method's base measure has another length than the list.
+        """
         if self.guide is not None:
             return self.guide.prepare(context, candidates, self.utility, epsilon)
         base = self.mechanism.base if isinstance(self.mechanism, Weighed) else ()

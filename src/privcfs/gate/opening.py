@@ -10,12 +10,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from privcfs.errors import BackboneError, SettingsError, SimulatedSnapshot
+from privcfs.errors import ModelError, SettingsError, SimulatedSnapshot
 from privcfs.gate.method import Method
 from privcfs.gate.questions.release import refuse_many_levels
 from privcfs.private.deadline import Deadline
+from privcfs.private.evaluators import evaluate
 from privcfs.private.graph import PrivateGraph
-from privcfs.private.outcomes import evaluate
 from privcfs.private.secrets import Secrets
 from privcfs.public.assumptions import Assumption
 from privcfs.public.context import PublicContext, Readable
@@ -37,7 +37,7 @@ def refuse_mismatch(graph: PrivateGraph, context: PublicContext, simulation: boo
 def refuse_confusion(context: PublicContext, secrets: Secrets | None) -> None:
     """The assumptions on a release must say what is secret besides edges."""
     hidden = {
-        Assumption.MODEL_SECRET: secrets is not None and secrets.backbone is not context.backbone,
+        Assumption.MODEL_SECRET: secrets is not None and secrets.model is not context.model,
         Assumption.FEATURES_SECRET: secrets is not None and secrets.features is not context.features,
     }
     for assumption, is_secret in hidden.items():
@@ -53,10 +53,10 @@ def refuse_confusion(context: PublicContext, secrets: Secrets | None) -> None:
 
 def try_model(context: PublicContext, method: Method, readable: Readable) -> None:
     """Finds faults of model and method on public data, before they could cost budget."""
-    module = getattr(readable.backbone, "module", None)
+    module = getattr(readable.model, "module", None)
     if module is not None and any(getattr(layer, "cached", False) is True for layer in module.modules()):
-        raise BackboneError(
-            "backbone has a layer with cached=True, which answers for the graph that it saw first, maybe a private "
+        raise ModelError(
+            "model has a layer with cached=True, which answers for the graph that it saw first, maybe a private "
             "one; build it with cached=False and load the weights."
         )
     refuse_many_levels(method, SettingsError)
@@ -68,6 +68,6 @@ def try_model(context: PublicContext, method: Method, readable: Readable) -> Non
         method.utility.score(first)
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
-        raise BackboneError(f"backbone cannot be evaluated on the public snapshot ({reason}); check it.") from error
+        raise ModelError(f"model cannot be evaluated on the public snapshot ({reason}); check it.") from error
     if np.abs(first.logits - second.logits).max() > 1e-4:
-        raise BackboneError("backbone says something else each time; freeze it (no dropout, no sampling).")
+        raise ModelError("model says something else each time; freeze it (no dropout, no sampling).")

@@ -26,11 +26,11 @@ import numpy as np
 from privcfs.errors import InputError, PrivcfsError, SettingsError
 from privcfs.forks import Order, at_fork
 from privcfs.gate.accounting import Balance, Limit
-from privcfs.gate.guidance import row_zero
 from privcfs.gate.ledger import open_ledger
 from privcfs.gate.ledger.ledger import Ledger
 from privcfs.gate.method import GUIDED, Method, checked_seconds, dearest
 from privcfs.gate.opening import refuse_confusion, refuse_mismatch, try_model
+from privcfs.gate.public_guess import public_guess
 from privcfs.gate.questions.confirm import ConfirmQuestion
 from privcfs.gate.questions.question import OWNER, Asker, PublicSide, Question, checked_name
 from privcfs.gate.questions.release import Earlier, ReleaseQuestion
@@ -40,8 +40,8 @@ from privcfs.gate.randomness import SystemRandomness
 from privcfs.gate.storing import Storing
 from privcfs.gate.turns import Turns
 from privcfs.private.deadline import Deadline
+from privcfs.private.evaluators import evaluate
 from privcfs.private.graph import PrivateGraph
-from privcfs.private.outcomes import evaluate
 from privcfs.private.secrets import Secrets
 from privcfs.private.utilities.utility import Scores
 from privcfs.public.candidates.candidates import Candidates
@@ -232,7 +232,7 @@ class Vault:
         Raises:
             UnknownNode: The target is not a node.
         """
-        return row_zero(self.context, self.propose(target), self.method.utility)
+        return public_guess(self.context, self.propose(target))
 
     def cost(self, epsilon: Price) -> Fraction:
         """What a release costs at most, in the unit of the ledger's contract; public.
@@ -364,8 +364,7 @@ class Vault:
         Raises:
             UnknownNode: The target is not a node.
         """
-        found = self.method.candidates.propose(self.context, self.context.node(target))
-        return replace(found, names=self.context.labels(found.nodes))
+        return self.method.candidates.propose(self.context, self.context.node(target)).named(self.context)
 
     def balance(self, analyst: str | None = None) -> Balance:
         """What is spent and left.

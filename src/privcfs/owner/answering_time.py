@@ -15,8 +15,8 @@ from privcfs.gate.method import Method
 from privcfs.gate.vault import Vault
 from privcfs.owner.vault_file import OFF, VaultFile
 from privcfs.private.deadline import Deadline, Overrun
+from privcfs.private.evaluators import evaluate
 from privcfs.private.graph import PrivateGraph
-from privcfs.private.outcomes import evaluate
 from privcfs.public.context import PublicContext
 
 VARIABLE = "PRIVCFS_ANSWER_SECONDS"

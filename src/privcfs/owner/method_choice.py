@@ -16,13 +16,13 @@ from privcfs.gate.mechanisms import MECHANISMS
 from privcfs.gate.mechanisms.mechanism import Mechanism
 from privcfs.gate.method import DEAREST, Method
 from privcfs.private.utilities import EXPLAINERS, UTILITIES
+from privcfs.public.beliefs.worlds import Worlds
 from privcfs.public.candidates import RULES
 from privcfs.public.candidates.actionability import Actionability
 from privcfs.public.candidates.costs import Costs
 from privcfs.public.candidates.pairs import Listed
 from privcfs.public.candidates.restriction import Restriction
 from privcfs.public.context import PublicContext
-from privcfs.public.guidance.worlds import Worlds
 from privcfs.tables.edges import EdgeListReader
 
 REHEARSED = "rehearsed"  # the name of the guided draw in a vault file

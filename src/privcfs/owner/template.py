@@ -28,10 +28,10 @@ id = "{graph_id}"
 [public]                         # KNOWN TO EVERYONE
 features = "features.csv"        # one row per node: .csv, .npy, or .npz written by scipy.sparse.save_npz
 snapshot = "public_edges.csv"    # pairs made public before, and independently of, the private edges
-backbone = "guide.safetensors"   # a model made from public data, which guides the search: privcfs train
+model = "public_model.safetensors"  # made from public data: it guides the search. Make it with: privcfs train
 # metadata = "known_pairs.csv"   # small-sets and ladders: public pairs that may be deleted, in the snapshot's place
 # node_ids = "nodes.txt"         # one name per line, where nodes have names
-# backbone_from_snapshot = true  # say so if this model decides and was trained on the snapshot alone
+# model_from_snapshot = true     # say so if this model decides and was trained on the snapshot alone
 # prediction_disclosed = true    # say so if people know the decision about themselves
 # snapshot_is_private = true     # say so if `privcfs snapshot` made the snapshot
 
@@ -68,14 +68,16 @@ mechanism = "rehearsed"          # rehearsed (guided by imagined graphs), {mecha
 KEYS = {
     "graph": {"edges", "id", "simplify", "model", "features"},
     "public": {
-        *("features", "snapshot", "backbone", "metadata", "node_ids"),
-        *("backbone_from_snapshot", "prediction_disclosed", "snapshot_is_private"),
+        *("features", "snapshot", "model", "metadata", "node_ids"),
+        *("model_from_snapshot", "prediction_disclosed", "snapshot_is_private"),
     },
     "budget": {"ledger", "limit", "limit_per_analyst", "least_price", "head", "contract", "delta", "price"},
     "service": {"database", "log_days"},
     "method": {"candidates", "utility", "mechanism", "disclosed", "answer_seconds"},
     "actionable": {"immutable_nodes", "immutable_features", "partners", "desired", "cost"},
 }
+# Keys that version 0.1 wrote, and what they are called now: its vault files are still read.
+FORMER_KEYS = {"public": {"backbone": "model", "backbone_from_snapshot": "model_from_snapshot"}}
 
 
 def template() -> str:

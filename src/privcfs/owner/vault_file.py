@@ -10,7 +10,7 @@ import tomllib
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, cast, final
+from typing import Any, NamedTuple, cast, final
 
 from privcfs.errors import ContextError, SettingsError
 from privcfs.gate.accounting import Limit
@@ -23,13 +23,13 @@ from privcfs.gate.questions.question import checked_price
 from privcfs.gate.vault import LEAST_PRICE, Vault
 from privcfs.owner.account import Account
 from privcfs.owner.method_choice import REHEARSED, dearest_mechanism, method_of
-from privcfs.owner.template import KEYS
+from privcfs.owner.template import FORMER_KEYS, KEYS
 from privcfs.private.graph import PrivateGraph
 from privcfs.private.secrets import Secrets
 from privcfs.public.assumptions import Assumption, hiding
-from privcfs.public.backbones.files import load_backbone
 from privcfs.public.context import PublicContext
 from privcfs.public.epsilon import parse_epsilon
+from privcfs.public.models.files import load_model
 from privcfs.tables.features import read_features
 from privcfs.tables.names import read_node_ids
 from privcfs.tables.store import PAIRS, SUFFIX, open_store
@@ -68,12 +68,27 @@ def read_vault_file(path: Path) -> "VaultFile":
     for table, keys in tables.items():
         if table not in KEYS or not isinstance(keys, dict):
             raise SettingsError(f"vault file: unknown table [{table}]; there are {', '.join(KEYS)}.")
-        for key in keys:
-            if key not in KEYS[table]:
-                raise SettingsError(
-                    f"vault file: unknown key {table}.{key}; there are {', '.join(sorted(KEYS[table]))}."
-                )
-    return VaultFile(path.resolve(), {table: tables.get(table, {}) for table in KEYS})
+    return VaultFile(path.resolve(), {table: _known_keys(table, tables.get(table, {})) for table in KEYS})
+
+
+def _known_keys(table: str, given: dict[str, Any]) -> dict[str, Any]:
+    """The keys of one table under their present names; an unknown key is refused, and so is one that is given twice."""
+    found: dict[str, Any] = {}
+    for key, value in given.items():
+        name = FORMER_KEYS.get(table, {}).get(key, key)
+        if name not in KEYS[table]:
+            raise SettingsError(f"vault file: unknown key {table}.{key}; there are {', '.join(sorted(KEYS[table]))}.")
+        if name in found:
+            raise SettingsError(f"vault file: {table}.{name} is given twice; {key} is a former name. Keep {name}.")
+        found[name] = value
+    return found
+
+
+class ServiceSettings(NamedTuple):
+    """Where the service keeps its keys and its log, and for how many days it keeps the log."""
+
+    database: str
+    log_days: int
 
 
 @final
@@ -124,7 +139,7 @@ class VaultFile:
         return PublicContext(
             self._path("public", "features"),
             self._path("public", "snapshot"),
-            load_backbone(self._path("public", "backbone")),
+            load_model(self._path("public", "model")),
             node_ids=self._path("public", "node_ids") if "node_ids" in public else None,
             assumptions=self._assumptions(),
         )
@@ -136,9 +151,9 @@ class VaultFile:
             features="features" in graph,
             snapshot=self._flag("public", "snapshot_is_private"),
         )
-        if self._flag("public", "backbone_from_snapshot"):
+        if self._flag("public", "model_from_snapshot"):
             if "model" in graph:
-                raise SettingsError("vault file: backbone_from_snapshot is for a public model that decides; drop one.")
+                raise SettingsError("vault file: model_from_snapshot is for a public model that decides; drop one.")
             assumptions = assumptions - {Assumption.BACKBONE_PUBLIC} | {Assumption.BACKBONE_FROM_SNAPSHOT}
         if self._flag("public", "prediction_disclosed"):
             assumptions |= {Assumption.PREDICTION_DISCLOSED}
@@ -157,7 +172,7 @@ class VaultFile:
         graph = self.tables["graph"]
         if not {"model", "features"} & set(graph):
             return None
-        model = load_backbone(self._path("graph", "model")) if "model" in graph else None
+        model = load_model(self._path("graph", "model")) if "model" in graph else None
         return Secrets(context, model=model, features=self._path("graph", "features") if "features" in graph else None)
 
     def checked_price(self, epsilon: str | None) -> Fraction:
@@ -210,16 +225,13 @@ class VaultFile:
         read = PrivateGraph.from_parquet if path.suffix == ".parquet" else PrivateGraph.from_csv
         return read(path, number_of_nodes=nodes, node_ids=names, simplify=self._flag("graph", "simplify"))
 
-    def service_database(self) -> str:
-        """Where the service keeps keys and its log."""
-        return self._in_folder(str(self.tables["service"].get("database", f"{SQLITE}service.db")))
-
-    def log_days(self) -> int:
-        """For how many days the service keeps its log."""
-        days = self.tables["service"].get("log_days", LOG_DAYS)
+    def service(self) -> ServiceSettings:
+        """The table [service], checked as a whole."""
+        table = self.tables["service"]
+        days = table.get("log_days", LOG_DAYS)
         if isinstance(days, bool) or not isinstance(days, int) or not 0 < days <= LONGEST_LOG:
             raise SettingsError(f"vault file: service.log_days is {days!r}; give a number from 1 to {LONGEST_LOG}.")
-        return days
+        return ServiceSettings(self._in_folder(str(table.get("database", f"{SQLITE}service.db"))), days)
 
     def _in_folder(self, url: str) -> str:
         """SQLite's files are relative to the vault file."""

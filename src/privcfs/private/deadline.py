@@ -27,3 +27,6 @@ class Deadline:
         """Raises once the time is over."""
         if monotonic() > self._end:
             raise Overrun
+
+
+UNHURRIED = Deadline(float("inf"))  # For evaluations of public graphs, which are part of no answer's law.

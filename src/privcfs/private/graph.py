@@ -26,32 +26,61 @@ Indices = NDArray[np.int64]
 
 @final
 class PrivateGraph(Sealed):
-    """Secret edges over public nodes 0 to number_of_nodes - 1.
+    """The secret edges of an undirected graph over public nodes 0 to number_of_nodes - 1.
 
-    Directed input means the undirected graph of its pairs; a weight means an edge unless it is 0.
+    Make one with a `from_` method. An edge in either direction is the undirected pair of its ends, and an entry of
+    weight 0 is no edge. The object is sealed: it prints, compares, hashes and pickles to nothing.
+
+    Args:
+        lists: Checked and sorted neighbour lists.
     """
 
     __slots__ = ("_budget", "_lists", "number_of_nodes")
 
     def __init__(self, lists: Neighbours) -> None:
-        """Checked and sorted neighbour lists, in memory or mapped: use one of the from_ methods."""
         self._lists = lists
         self._budget: str | None = None
         self.number_of_nodes = len(lists.starts) - 1
 
     @classmethod
     def from_snapshot(cls, snapshot: Neighbours) -> "PrivateGraph":
-        """A public snapshot as if it were the graph: for rehearsals."""
+        """Takes a public snapshot for the graph, so that public data can be evaluated like private data.
+
+        Args:
+            snapshot: The neighbour lists of the snapshot.
+
+        Returns:
+            The graph, sealed.
+        """
         return cls(snapshot)
 
     @classmethod
     def from_pairs(cls, pairs: Indices, number_of_nodes: int) -> "PrivateGraph":
-        """From pairs that are known to be different, without loops, and in range."""
+        """Makes a graph from pairs that are already checked.
+
+        Args:
+            pairs: An (m, 2) array of distinct pairs of node numbers in range, without self-loops.
+            number_of_nodes: The public number of nodes. It is never inferred from edges.
+
+        Returns:
+            The graph, sealed.
+        """
         return cls(Neighbours.of_pairs(pairs, number_of_nodes))
 
     @classmethod
     def from_store(cls, path: str | Path, *, number_of_nodes: int) -> "PrivateGraph":
-        """From a store that `privcfs import` wrote: mapped, so that a release reads only what is near its target."""
+        """Maps a store that `privcfs import` wrote, so that a release reads only what is near its target.
+
+        Args:
+            path: The store, a folder whose name ends in .store.
+            number_of_nodes: The public number of nodes. It is never inferred from edges.
+
+        Returns:
+            The graph, sealed.
+
+        Raises:
+            GraphError: The store is damaged, or has another number of nodes.
+        """
         store = open_store(Path(path), PAIRS, GraphError)
         if store.rows != _count(number_of_nodes):
             raise GraphError(f"edges has {store.rows} nodes, but number_of_nodes is {number_of_nodes}; match them.")
@@ -59,7 +88,19 @@ class PrivateGraph(Sealed):
 
     @classmethod
     def from_edges(cls, edges: ArrayLike, *, number_of_nodes: int, simplify: bool = False) -> "PrivateGraph":
-        """From an (m, 2) array of node numbers."""
+        """Makes a graph from an array of pairs.
+
+        Args:
+            edges: An (m, 2) array of node numbers.
+            number_of_nodes: The public number of nodes. It is never inferred from edges.
+            simplify: Whether to drop self-loops and merge repeated pairs. By default False: they are refused.
+
+        Returns:
+            The graph, sealed.
+
+        Raises:
+            GraphError: The edges cannot be read, name unknown nodes, or contain loops or repeated pairs.
+        """
         return cls._read(edges, Nodes(_count(number_of_nodes)), simplify)
 
     @classmethod
@@ -71,7 +112,21 @@ class PrivateGraph(Sealed):
         node_ids: str | Path | Sequence[str] | None = None,
         simplify: bool = False,
     ) -> "PrivateGraph":
-        """From rows source,target or source,target,weight; a header source,target is passed over."""
+        """Reads a CSV file of rows source,target or source,target,weight; a header source,target is skipped.
+
+        Args:
+            path: The file.
+            number_of_nodes: The public number of nodes. It is never inferred from edges.
+            node_ids: The public names of the nodes in order: a list, or a file with one name a line. By default None:
+                edges then name nodes by number.
+            simplify: Whether to drop self-loops and merge repeated pairs. By default False: they are refused.
+
+        Returns:
+            The graph, sealed.
+
+        Raises:
+            GraphError: The edges cannot be read, name unknown nodes, or contain loops or repeated pairs.
+        """
         return cls._read(Path(path), _nodes(number_of_nodes, node_ids), simplify)
 
     @classmethod
@@ -83,7 +138,21 @@ class PrivateGraph(Sealed):
         node_ids: str | Path | Sequence[str] | None = None,
         simplify: bool = False,
     ) -> "PrivateGraph":
-        """From a Parquet table whose columns are source, target and at most a weight."""
+        """Reads a Parquet table whose columns are source, target and optionally a weight.
+
+        Args:
+            path: The file; its name ends in .parquet.
+            number_of_nodes: The public number of nodes. It is never inferred from edges.
+            node_ids: The public names of the nodes in order: a list, or a file with one name a line. By default None:
+                edges then name nodes by number.
+            simplify: Whether to drop self-loops and merge repeated pairs. By default False: they are refused.
+
+        Returns:
+            The graph, sealed.
+
+        Raises:
+            GraphError: The edges cannot be read, name unknown nodes, or contain loops or repeated pairs.
+        """
         path = Path(path)
         if path.suffix != ".parquet":
             raise GraphError(f"edges file {path.name} does not end in .parquet; name the Parquet file.")
@@ -91,20 +160,57 @@ class PrivateGraph(Sealed):
 
     @classmethod
     def from_scipy(cls, matrix: Any, *, number_of_nodes: int, simplify: bool = False) -> "PrivateGraph":
-        """From a SciPy sparse adjacency matrix: non-zero entries are edges, either direction counts."""
+        """Makes a graph from a SciPy sparse adjacency matrix, whose non-zero entries are edges.
+
+        Args:
+            matrix: The square matrix.
+            number_of_nodes: The public number of nodes. It is never inferred from edges.
+            simplify: Whether to drop self-loops and merge repeated pairs. By default False: they are refused.
+
+        Returns:
+            The graph, sealed.
+
+        Raises:
+            GraphError: The edges cannot be read, name unknown nodes, or contain loops or repeated pairs.
+        """
         nodes = Nodes(_count(number_of_nodes))
         return cls._read(matrix_rows(matrix, nodes, GraphError), nodes, simplify)
 
     @classmethod
     def from_pyg(cls, data: Any, *, number_of_nodes: int, simplify: bool = False) -> "PrivateGraph":
-        """From a PyTorch Geometric `Data`: edge_index without edges of edge_weight 0, either direction counts."""
+        """Makes a graph from the `edge_index` of a PyTorch Geometric `Data`, without edges of `edge_weight` 0.
+
+        Args:
+            data: The `Data` object.
+            number_of_nodes: The public number of nodes. It is never inferred from edges.
+            simplify: Whether to drop self-loops and merge repeated pairs. By default False: they are refused.
+
+        Returns:
+            The graph, sealed.
+
+        Raises:
+            GraphError: The edges cannot be read, name unknown nodes, or contain loops or repeated pairs.
+        """
         return cls._read(edge_index_rows(data, GraphError), Nodes(_count(number_of_nodes)), simplify)
 
     @classmethod
     def from_networkx(
         cls, graph: Any, *, number_of_nodes: int, node_ids: Sequence[str] | None = None, simplify: bool = False
     ) -> "PrivateGraph":
-        """From a networkx graph whose nodes are numbers, or names of `node_ids`; an edge of weight 0 is none."""
+        """Makes a graph from a networkx graph, without edges of weight 0.
+
+        Args:
+            graph: The graph, whose nodes are numbers or names of `node_ids`.
+            number_of_nodes: The public number of nodes. It is never inferred from edges.
+            node_ids: The public names of the nodes in order. By default None: nodes are then numbers.
+            simplify: Whether to drop self-loops and merge repeated pairs. By default False: they are refused.
+
+        Returns:
+            The graph, sealed.
+
+        Raises:
+            GraphError: The edges cannot be read, name unknown nodes, or contain loops or repeated pairs.
+        """
         nodes = _nodes(number_of_nodes, node_ids)
         return cls._read(networkx_rows(graph, nodes, GraphError), nodes, simplify)
 
@@ -114,38 +220,79 @@ class PrivateGraph(Sealed):
         return cls.from_pairs(reader.read(source), nodes.count)
 
     def bind(self, graph_id: str) -> None:
-        """Ties this graph to one budget; a second budget for the same graph would double what may be learned."""
+        """Ties this object to one ledger, because two budgets for one graph would double what may be learned of it.
+
+        Args:
+            graph_id: The id of the ledger.
+
+        Raises:
+            GraphError: The graph is tied to another ledger.
+        """
         if self._budget not in (None, graph_id):
             raise GraphError("this graph already spends from another ledger; one private graph has one budget.")
         self._budget = graph_id
 
     def fingerprint(self, key: bytes) -> str:
-        """The same text for the same edges, in memory or in a store; says nothing to whoever has not the key.
+        """A keyed digest of the edges, by which the owner's list of graphs recognises them.
 
-        Nodes without edges after the last one that has some make no difference. It is for the owner's own list of
-        graphs, before a vault serves, and never leaves the owner's files.
+        It is the same in memory and in a store. Isolated nodes at the end of the numbering make no difference. It is
+        computed before a vault serves, and stays in the owner's files.
+
+        Args:
+            key: The owner's secret key, without which the digest says nothing.
+
+        Returns:
+            The digest in hexadecimal digits.
         """
         return hmac.digest(key, self._lists.checksums["others"].encode(), "sha256").hex()
 
     def is_empty(self) -> bool:
-        """Whether there is no edge: such a graph is like any other without edges. For the owner's list too."""
+        """Whether there is no edge. The owner's list of graphs cannot tell graphs without edges apart."""
         return len(self._lists.others) == 0
 
     def neighbours(self, node: int) -> Indices:
-        """Private neighbours by ascending node number."""
+        """The private neighbours of one node.
+
+        Args:
+            node: The node's number.
+
+        Returns:
+            Node numbers, ascending.
+        """
         start, stop = self._lists.starts[node], self._lists.starts[node + 1]
         return np.asarray(self._lists.others[start:stop], np.int64)
 
     def neighbours_of(self, nodes: Indices) -> tuple[Indices, Indices]:
-        """The neighbours of several nodes, concatenated: for each entry its position in `nodes`, and the neighbour."""
+        """The private neighbours of several nodes, concatenated.
+
+        Args:
+            nodes: Node numbers.
+
+        Returns:
+            For each entry the position of its node in `nodes`, and the neighbour.
+        """
         return self._lists.neighbours_of(nodes)
 
     def degrees(self, nodes: Indices) -> Indices:
-        """How many private neighbours each node has."""
+        """The private degrees of nodes.
+
+        Args:
+            nodes: Node numbers.
+
+        Returns:
+            The number of neighbours of each.
+        """
         return self._lists.degrees(nodes)
 
     def has_edges(self, pairs: Indices) -> NDArray[np.bool_]:
-        """Whether each pair is a private edge."""
+        """Whether pairs are private edges.
+
+        Args:
+            pairs: An (m, 2) array of node numbers, the smaller one first.
+
+        Returns:
+            One truth value for each pair.
+        """
         return self._lists.has_pairs(pairs)
 
 

@@ -15,35 +15,42 @@ from numpy.typing import ArrayLike
 
 from privcfs.errors import ContextError, SettingsError
 from privcfs.private.sealed import Sealed
-from privcfs.public.backbones.backbone import Backbone
 from privcfs.public.context import FeatureRows, PublicContext
+from privcfs.public.models.model import Model
 from privcfs.tables.features import TableNames, read_features
 
 
 @final
 class Secrets(FeatureRows, Sealed):
-    """The owner's own model and feature table; what is left out is the public context's."""
+    """A secret model, secret features, or both, which decide in the place of the public context's.
 
-    __slots__ = ("backbone", "features", "inputs")
+    Args:
+        context: The public context of the vault.
+        model: The secret model that decides. By default None: the public model decides.
+        features: The secret feature table, as a file, an array or a sparse matrix. By default None: the public table.
+
+    Raises:
+        SettingsError: Secret and public nodes, columns, features or classes differ in number.
+    """
+
+    __slots__ = ("features", "inputs", "model")
 
     def __init__(
         self,
         context: PublicContext,
         *,
-        model: Backbone | None = None,
+        model: Model | None = None,
         features: str | Path | ArrayLike | sp.sparray | sp.spmatrix | None = None,
     ) -> None:
-        """They must answer the question that the public context asks."""
-        self.backbone = context.backbone if model is None else model
+        self.model = context.model if model is None else model
         names = TableNames(nodes=context.node_ids or ())
         self.features = context.features if features is None else read_features(features, ContextError, names)
         shape, expected = (
-            (*one.features.shape, one.backbone.number_of_features, one.backbone.number_of_classes)
-            for one in (self, context)
+            (*one.features.shape, one.model.number_of_features, one.model.number_of_classes) for one in (self, context)
         )
         if shape != expected:
             raise SettingsError(
                 f"secret nodes, columns, features and classes are {shape}, the public ones {expected}; match them."
             )
 
-        self.inputs = self.backbone.inputs(self.features)
+        self.inputs = self.model.inputs(self.features)

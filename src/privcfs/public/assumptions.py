@@ -43,7 +43,16 @@ DEFAULT = frozenset(
 
 
 def hiding(*, model: bool = False, features: bool = False, snapshot: bool = False) -> frozenset[Assumption]:
-    """The assumptions of a real vault that keeps these secret too; a snapshot, up to its differential privacy."""
+    """The assumptions of a real vault in which more than the edges is secret.
+
+    Args:
+        model: Whether the model that decides is secret; by default False. The context's model then only guides.
+        features: Whether the features that are evaluated are secret; by default False.
+        snapshot: Whether the snapshot was released with differential privacy from the private edges; by default False.
+
+    Returns:
+        The assumptions, for `PublicContext(..., assumptions=...)`.
+    """
     shown = {
         Assumption.BACKBONE_PUBLIC: model,
         Assumption.FEATURES_PUBLIC: features,

@@ -1,11 +1,12 @@
-"""Everything an outsider may know before a release: features, snapshot, frozen backbone, assumptions."""
+"""Everything an outsider may know before a release: features, snapshot, frozen model, assumptions."""
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from privcfs.errors import ContextError, UnknownNode
 from privcfs.public.assumptions import DEFAULT, Assumption
-from privcfs.public.backbones.backbone import Backbone
 from privcfs.public.interventions import Intervention
+from privcfs.public.models.model import Model
 from privcfs.tables.edges import EdgeListReader
 from privcfs.tables.features import TableNames, read_features
 from privcfs.tables.names import Nodes, read_node_ids
@@ -33,7 +34,7 @@ class Readable(Protocol):
         """One row per node."""
 
     @property
-    def backbone(self) -> Backbone:
+    def model(self) -> Model:
         """The frozen model that decides."""
 
     @property
@@ -70,45 +71,99 @@ class FeatureRows:
 
 
 class PublicContext(FeatureRows):
-    """The fixed public side of a vault; its digest stands on each release and is never computed from private data."""
+    """Everything that is public: features, snapshot, public model, names of nodes, assumptions.
 
-    __slots__ = ("assumptions", "backbone", "digest", "features", "inputs", "node_ids", "nodes", "snapshot")
+    Its digest stands on each release and is never computed from private data. `caches` belongs to
+    `privcfs.public.per_context`, `whole_limit` to `privcfs.public.beliefs.surroundings`.
+
+    Args:
+        features: The public feature table with one row for each node: a file (.csv, .npy, .npz or .store), an array or
+            a sparse matrix.
+        snapshot: The pairs that were public before, and independently of, the private edges: a file or an (m, 2) array.
+        model: The public model: `load_model(...)`, `GCN(...)` or `TorchModel(...)`. It guides the choice of candidates,
+            and decides unless the vault has a secret model.
+        node_ids: The public names of the nodes in order: a list, or a file with one name a line. By default None:
+            nodes have numbers only.
+        assumptions: What must be true outside this program for the guarantee to hold; it is printed on each release.
+            By default everything but the edges is public. `hiding(...)` makes others.
+
+    Raises:
+        ContextError: An input cannot be read, or the inputs do not fit each other.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "assumptions",
+        "caches",
+        "digest",
+        "features",
+        "inputs",
+        "model",
+        "node_ids",
+        "nodes",
+        "snapshot",
+        "whole_limit",
+    )
 
     features: sp.csr_array
     snapshot: Neighbours
-    backbone: Backbone
+    model: Model
     inputs: NDArray[np.float32] | None
     node_ids: tuple[str, ...] | None
     nodes: Nodes
     assumptions: frozenset[Assumption]
     digest: str
+    whole_limit: int | None
+    caches: dict[Callable[..., Any], Callable[..., Any]]
 
     def __init__(
         self,
         features: str | Path | ArrayLike | sp.sparray | sp.spmatrix,
         snapshot: str | Path | ArrayLike,
-        backbone: Backbone,
+        model: Model,
         *,
         node_ids: str | Path | Sequence[str] | None = None,
         assumptions: Iterable[Assumption] = DEFAULT,
     ) -> None:
-        if not isinstance(backbone, Backbone):
-            raise ContextError(f"backbone is a {type(backbone).__name__}; load it with privcfs.load_backbone first.")
+        if not isinstance(model, Model):
+            raise ContextError(f"model is a {type(model).__name__}; load it with privcfs.load_model first.")
         self.node_ids = None if node_ids is None else read_node_ids(node_ids, ContextError)
         self.features = read_features(features, ContextError, TableNames(nodes=self.node_ids or ()))
-        self.backbone = backbone
-        if self.features.shape[1] != backbone.number_of_features:
+        self.model = model
+        if self.features.shape[1] != model.number_of_features:
             raise ContextError(
-                f"features has {self.features.shape[1]} columns, but the backbone was trained on "
-                f"{backbone.number_of_features}; give the table it was trained with."
+                f"features has {self.features.shape[1]} columns, but the model was trained on "
+                f"{model.number_of_features}; give the table it was trained with."
             )
-        self.inputs = backbone.inputs(self.features)
+        self.inputs = model.inputs(self.features)
         self.nodes = nodes_of(self.features, self.node_ids)
         self.snapshot = read_snapshot(snapshot, self.nodes)
         self.assumptions = frozenset(assumptions)
         stored = isinstance(features, str | Path) and Path(features).suffix == SUFFIX
         checksums = open_store(Path(str(features)), FEATURES, ContextError).checksums if stored else None
         self.digest = self._digest(checksums or _checksums(self.features))
+        self.whole_limit = None
+        self.caches = {}
+
+    def with_whole_limit(self, limit: int) -> "PublicContext":
+        """The same context with another limit on the size up to which beliefs read it as a whole.
+
+        Data, digest and seed are the same, so that both ways of reading one context can be compared.
+
+        Args:
+            limit: The number of nodes and neighbours up to which the whole context is read.
+
+        Returns:
+            A copy, which shares the data.
+        """
+        other = copy(self)
+        other.whole_limit, other.caches = limit, {}
+        return other
+
+    @property
+    def seed(self) -> int:
+        """The public seed of everything that is drawn from public data: the first 60 bits of the digest."""
+        return int(self.digest[:15], 16)
 
     @property
     def number_of_nodes(self) -> int:
@@ -117,11 +172,21 @@ class PublicContext(FeatureRows):
 
     @property
     def number_of_classes(self) -> int:
-        """Public: what the backbone can say."""
-        return self.backbone.number_of_classes
+        """Public: what the model can say."""
+        return self.model.number_of_classes
 
     def node(self, target: int | str) -> int:
-        """The node that an analyst means: text is a name where nodes have names, otherwise a number."""
+        """The number of the node that an analyst means.
+
+        Args:
+            target: A node's number (int), or text: a name where nodes have names, and digits otherwise.
+
+        Returns:
+            The node's number.
+
+        Raises:
+            UnknownNode: There is no such node.
+        """
         if isinstance(target, str) and self.nodes.numbers is not None:
             if target in self.nodes.numbers:
                 return self.nodes.numbers[target]
@@ -134,16 +199,37 @@ class PublicContext(FeatureRows):
         raise UnknownNode(f"target {text[:80]!r} is not a node; give a number from 0 to {self.number_of_nodes - 1}.")
 
     def label(self, node: int) -> str:
-        """The node's public name, or its number."""
+        """The public name of a node.
+
+        Args:
+            node: The node's number.
+
+        Returns:
+            Its name, or its number as text where nodes have no names.
+        """
         return str(node) if self.node_ids is None else self.node_ids[node]
 
     def labels(self, nodes: Iterable[int]) -> dict[int, str]:
-        """The public names of those nodes that exist; none where nodes have no names."""
+        """The public names of several nodes.
+
+        Args:
+            nodes: Node numbers.
+
+        Returns:
+            The names of those that exist; empty where nodes have no names.
+        """
         names = self.node_ids or ()
         return {node: names[node] for node in sorted(nodes) if 0 <= node < len(names)}
 
     def named(self, intervention: Intervention) -> Intervention:
-        """The same intervention, which now carries the public names of its nodes."""
+        """Gives an intervention the public names of its nodes.
+
+        Args:
+            intervention: Any intervention.
+
+        Returns:
+            The same intervention with names.
+        """
         return replace(intervention, names=self.labels(intervention.nodes))
 
     def _digest(self, checksums: Mapping[str, str]) -> str:
@@ -153,7 +239,7 @@ class PublicContext(FeatureRows):
             *(str(side) for side in self.features.shape),
             *(checksums[name] for name in sorted(checksums)),
             *(self.snapshot.checksums[name] for name in sorted(self.snapshot.checksums)),
-            self.backbone.digest,
+            self.model.digest,
             *sorted(item.name for item in self.assumptions),
             *(self.node_ids or ()),
         ]

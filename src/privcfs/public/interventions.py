@@ -20,10 +20,18 @@ def pair(u: int, w: int) -> Pair:
 
 @dataclass(frozen=True, slots=True)
 class Intervention:
-    """Delete pairs, add pairs, mask features; each sorted and unique, no pair both deleted and added.
+    """Which pairs to delete, which to add, which features of the target to mask; each sorted and without repetition.
 
-    Deleting an absent edge or adding a present one changes nothing, so an intervention asserts no edge. Public names of
-    nodes (`names`) are for people: two interventions that differ in them alone are equal.
+    Deleting an absent edge or adding a present one changes nothing, so an intervention asserts no edge.
+
+    Attributes:
+        delete: Pairs of node numbers. Default: none.
+        add: Pairs of node numbers. Default: none.
+        mask: Numbers of features that are set to 0. Default: none.
+        names: Public names of nodes, for people. Default: none. Interventions that differ in names alone are equal.
+
+    Raises:
+        InputError: A pair or a feature is not given in whole numbers, joins a node to itself, or is deleted and added.
     """
 
     delete: tuple[Pair, ...] = ()
@@ -62,7 +70,15 @@ class Intervention:
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Iterable[Any]], names: Mapping[int, str] | None = None) -> "Intervention":
-        """The inverse of `to_dict`; `names` are public names of its nodes, where they have any."""
+        """Reads what `to_dict` writes.
+
+        Args:
+            fields: The lists `delete`, `add` and `mask`.
+            names: Public names of its nodes. By default None: no names.
+
+        Returns:
+            The intervention.
+        """
         delete, add = (tuple(pair(int(u), int(w)) for u, w in fields[name]) for name in ("delete", "add"))
         return cls(delete, add, tuple(int(feature) for feature in fields["mask"]), names or {})
 

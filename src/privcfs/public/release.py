@@ -48,11 +48,22 @@ class Guarantee:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A function of public data and of one paid draw. It cannot say whether it flips: that is private.
+    """One paid answer with its guarantee: a function of public data and of one private draw.
 
-    `labels` are the public names of the target and of the nodes that the intervention names, empty where nodes have no
-    names. They follow from the public context and the drawn intervention, and two releases that differ in them alone
-    are equal.
+    It does not say whether the intervention flips the decision, because that is private.
+
+    Attributes:
+        target: The node's number.
+        intervention: What was drawn.
+        epsilon: The price.
+        mechanism: The name of the mechanism that drew it.
+        guarantee: What is promised of the whole answer.
+        context_digest: The digest of the public context and the method.
+        assumptions: The names of the assumptions that the guarantee rests on.
+        analyst: Who asked.
+        request_id: The name of the request; asking again under it returns the same release for nothing.
+        labels: The public names of the target and of the intervention's nodes. Default: empty, for nodes without names.
+            Releases that differ in labels alone are equal.
     """
 
     target: int
@@ -102,7 +113,17 @@ class Release:
 
     @classmethod
     def from_json(cls, text: str) -> "Release":
-        """The inverse of `to_json`; unknown keys are passed over."""
+        """Reads a certificate.
+
+        Args:
+            text: What `to_json` or `explain --json` wrote. Unknown keys are ignored.
+
+        Returns:
+            The release.
+
+        Raises:
+            InputError: The text is not a certificate, or has a format that this version cannot read.
+        """
         try:
             fields = json.loads(text)
             if fields["format"] != FORMAT:

@@ -143,7 +143,7 @@ def open_problem(world: Simulation) -> Problem:
 
 def problem_of(world: Simulation, targets: Sequence[int] = ()) -> Problem:
     """The question as the compared methods take it."""
-    return Problem(world.data, world.backbone, tuple(targets), world.seed, world.snapshot(HALF))
+    return Problem(world.data, world.model, tuple(targets), world.seed, world.snapshot(HALF))
 
 
 def balanced_pairs(world: Simulation, count: int) -> tuple[Pairs, NDArray[np.bool_]]:

@@ -167,7 +167,7 @@ class Public(Victim):
         found = []
         for number, target in enumerate(problem.targets):
             context = _context(problem, switched_off[number] if switched_off else None)
-            scores = context.backbone.logits(context.features, problem.snapshot)[target].tolist()
+            scores = context.model.logits(context.features, problem.snapshot)[target].tolist()
             row: Answer = {("feature", int(name), 0): 1.0 for name in problem.data.features[[target]].indices}
             found.append(row | {("class", name, 0): score for name, score in enumerate(scores)})
         return found

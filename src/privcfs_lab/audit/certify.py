@@ -16,18 +16,18 @@ from privcfs.gate.mechanisms.exponential import Exponential
 from privcfs.gate.mechanisms.mechanism import Mechanism
 from privcfs.gate.mechanisms.worst_case import below_bound, hostile_ratio
 from privcfs.private.deadline import Deadline
+from privcfs.private.evaluators import evaluate
 from privcfs.private.graph import PrivateGraph
-from privcfs.private.outcomes import evaluate
 from privcfs.private.utilities import UTILITIES
 from privcfs.private.utilities.gated import Gated
 from privcfs.private.utilities.soft import Soft
 from privcfs.private.utilities.utility import Utility
-from privcfs.public.backbones.gcn import GCN
 from privcfs.public.candidates.candidates import CandidateRule
 from privcfs.public.candidates.pairs import OneHop
 from privcfs.public.candidates.product import Product
 from privcfs.public.candidates.top_influence import TopInfluence
 from privcfs.public.context import PublicContext
+from privcfs.public.models.gcn import GCN
 from privcfs_lab.audit.checks import (
     Finding,
     Pairs,
@@ -74,9 +74,9 @@ def _world(seed: int) -> tuple[PublicContext, Pairs]:
     """A random graph on eight nodes with a random snapshot and a random model."""
     rng = np.random.default_rng(seed)
     features = sp.csr_array((rng.random((NODES, FEATURES)) < 0.7).astype(np.float32))
-    backbone = GCN(rng.normal(size=(FEATURES, 8)).astype(np.float32), rng.normal(size=(8, 3)).astype(np.float32))
+    model = GCN(rng.normal(size=(FEATURES, 8)).astype(np.float32), rng.normal(size=(8, 3)).astype(np.float32))
     snapshot = _random_pairs(rng, 0.6)
-    return PublicContext(features, snapshot, backbone), _random_pairs(rng, 0.4)
+    return PublicContext(features, snapshot, model), _random_pairs(rng, 0.4)
 
 
 def _random_pairs(rng: np.random.Generator, density: float) -> Pairs:

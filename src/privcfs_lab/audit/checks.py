@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from privcfs.gate.mechanisms.mechanism import Mechanism
 from privcfs.private.deadline import Deadline
+from privcfs.private.evaluators import evaluate
 from privcfs.private.graph import PrivateGraph
-from privcfs.private.outcomes import evaluate
 from privcfs.private.utilities.utility import Scores, Utility
 from privcfs.public.candidates.candidates import CandidateRule, Candidates
 from privcfs.public.context import PublicContext

@@ -17,7 +17,7 @@ from privcfs.gate.accounting import Limit
 from privcfs.gate.ledger.ledger import Ledger
 from privcfs.gate.method import Method
 from privcfs.gate.vault import Vault
-from privcfs.private.outcomes.outcomes import Outcomes
+from privcfs.private.evaluators.outcomes import Outcomes
 from privcfs.private.utilities.utility import Scores
 from privcfs_lab.audit.hostile import ONE_AGAINST_MANY
 from privcfs_lab.audit.twins import Wrapped

@@ -20,10 +20,10 @@ from privcfs.gate.method import Method
 from privcfs.gate.vault import Vault
 from privcfs.private.graph import PrivateGraph
 from privcfs.private.utilities.gated import Gated
-from privcfs.public.backbones.gcn import GCN
 from privcfs.public.candidates.pairs import OneHop
 from privcfs.public.candidates.product import Product
 from privcfs.public.context import PublicContext
+from privcfs.public.models.gcn import GCN
 from privcfs_lab.audit.checks import Pairs
 
 Build = Callable[[PrivateGraph], Method]

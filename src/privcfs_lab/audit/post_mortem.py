@@ -165,7 +165,7 @@ def adjacent_graphs(world: Simulation, most: int | None = None) -> Iterator[tupl
     chosen = [int(node) for node in rng.choice(linked, GRAPHS, replace=False)[:most]]
     for start in range(0, len(chosen), TOGETHER):
         targets = tuple(chosen[start : start + TOGETHER])
-        batch = Neighbourhoods.of(Problem(world.data, world.backbone, targets, world.seed))
+        batch = Neighbourhoods.of(Problem(world.data, world.model, targets, world.seed))
         yield targets, Without(batch, rng.integers(*_spans(batch.owner, len(targets))))
 
 

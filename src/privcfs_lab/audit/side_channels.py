@@ -23,8 +23,8 @@ from privcfs.gate.mechanisms import MECHANISMS
 from privcfs.gate.method import Method
 from privcfs.gate.vault import Vault
 from privcfs.private.graph import PrivateGraph
-from privcfs.public.backbones.gcn import GCN
 from privcfs.public.context import PublicContext
+from privcfs.public.models.gcn import GCN
 from privcfs_lab.audit.checks import Pairs, as_pairs
 from privcfs_lab.audit.hostile import ONE_AGAINST_MANY
 from privcfs_lab.audit.twins import Dawdling

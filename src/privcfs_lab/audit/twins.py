@@ -23,16 +23,16 @@ from privcfs.gate.mechanisms.mechanism import Mechanism
 from privcfs.gate.mechanisms.rank_profile import SubsetSelection
 from privcfs.gate.randomness import Randomness
 from privcfs.private.deadline import Deadline
+from privcfs.private.evaluators import evaluate
+from privcfs.private.evaluators.outcomes import Outcomes
 from privcfs.private.graph import PrivateGraph
-from privcfs.private.outcomes import evaluate
-from privcfs.private.outcomes.outcomes import Outcomes
 from privcfs.private.utilities.gated import Gated
 from privcfs.private.utilities.utility import Scores, Utility
+from privcfs.public.beliefs.plan import Belief
 from privcfs.public.candidates.candidates import CandidateRule, Candidates, Caps, Choice
 from privcfs.public.candidates.product import Product
 from privcfs.public.context import PublicContext
 from privcfs.public.grid import Grid
-from privcfs.public.guidance.plan import Belief
 
 REHEARSED = 9  # the most candidates on which a vault rehearses
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privcfs.public.assumptions import SIMULATED
-from privcfs.public.backbones.gcn import GCN
 from privcfs.public.context import PublicContext
 from privcfs.public.interventions import Intervention
+from privcfs.public.models.gcn import GCN
 from privcfs_lab.datasets.dataset import Dataset
 from privcfs_lab.models.deep_gcn import DeepGCN
 
@@ -48,7 +48,7 @@ class Problem:
     """A labelled graph in the open, a frozen model, the nodes to be explained, and the pairs that everyone knows."""
 
     data: Dataset
-    backbone: GCN | DeepGCN
+    model: GCN | DeepGCN
     targets: tuple[int, ...]
     seed: int = 0
     snapshot: Pairs = field(default_factory=lambda: NO_PAIRS)
@@ -63,7 +63,7 @@ class Problem:
 
     def context(self) -> PublicContext:
         """The public side."""
-        model = self.backbone
+        model = self.model
         frozen = model.frozen() if isinstance(model, DeepGCN) else model
         return PublicContext(self.data.features, self.snapshot, frozen, assumptions=SIMULATED)
 
@@ -105,7 +105,7 @@ class Baseline(ABC):
 
 def predictions(problem: Problem) -> NDArray[np.int64]:
     """The class of every node on the true graph."""
-    classes: NDArray[np.int64] = problem.backbone.logits(problem.data.features, problem.data.pairs).argmax(axis=1)
+    classes: NDArray[np.int64] = problem.model.logits(problem.data.features, problem.data.pairs).argmax(axis=1)
     return classes
 
 
@@ -118,7 +118,7 @@ def prediction_after(problem: Problem, target: int, intervention: Intervention) 
     features = data.features.copy()
     start, stop = features.indptr[target], features.indptr[target + 1]
     features.data[start:stop][np.isin(features.indices[start:stop], intervention.mask)] = 0
-    scores = problem.backbone.logits(features, np.concatenate([data.pairs[~gone], new.reshape(-1, 2)]))
+    scores = problem.model.logits(features, np.concatenate([data.pairs[~gone], new.reshape(-1, 2)]))
     return int(scores[target].argmax())
 
 

@@ -102,7 +102,7 @@ class Explained(Contender):
 
     def outcomes(self, world: Simulation, targets: Sequence[int]) -> Records:
         asked = tuple(target for target in targets for _ in range(self.method.draws))
-        problem = Problem(world.data, world.backbone, asked, world.seed, world.snapshot(HALF))
+        problem = Problem(world.data, world.model, asked, world.seed, world.snapshot(HALF))
         start = perf_counter()
         answers = self.method.explain(problem)
         seconds = (perf_counter() - start) / len(asked)
@@ -218,11 +218,11 @@ class Accuracies(Work):
 
     def records(self, world: Simulation, most: int | None) -> Records:  # noqa: ARG002
         data, test = world.data, world.data.split.test
-        problem = Problem(data, world.backbone, (0,), world.seed, world.snapshot(HALF))
+        problem = Problem(data, world.model, (0,), world.seed, world.snapshot(HALF))
         features = data.features.toarray().astype(np.float32)
         noisy, plain = train_gap(problem), train_gap(problem, deviation=0.0)
         scores = (
-            world.backbone.logits(data.features, data.pairs),
+            world.model.logits(data.features, data.pairs),
             DPSGD().train(problem).logits(data.features, data.pairs),
             noisy.logits(features, noisy.sums),
             plain.logits(features, plain.sums),

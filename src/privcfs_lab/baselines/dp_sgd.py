@@ -1,4 +1,4 @@
-"""A backbone trained by DP-SGD: every training node's gradient is clipped, their sum is noised (Abadi and others 2016).
+"""A model trained by DP-SGD: every training node's gradient is clipped, their sum is noised (Abadi and others 2016).
 
 Certifies: (epsilon, delta)-DP for the loss of one training node, there or not, with features and all edges public (a
 changed label would be twice as far: epsilon 16.7). It certifies no edge: one edge changes the gradients of many nodes,
@@ -13,10 +13,9 @@ import dp_accounting
 import numpy as np
 import torch
 
-from privcfs.public.backbones.gcn import GCN
+from privcfs.public.models.gcn import GCN, normalised_adjacency
 from privcfs_lab.baselines.baseline import ONE_EXAMPLE, Baseline, Certificate, Explanation, Operations, Problem
 from privcfs_lab.baselines.cf_gnn_explainer import CFGNNExplainer
-from privcfs_lab.models.deep_gcn import renormalised
 
 STEPS, NOISE, DELTA = 100, 7.0, 1e-5
 
@@ -46,7 +45,7 @@ class DPSGD(Baseline):
     certificate = Certificate(EPSILON, DELTA, ONE_EXAMPLE)
 
     def explain(self, problem: Problem) -> list[Explanation]:
-        private = replace(problem, backbone=self.train(problem))
+        private = replace(problem, model=self.train(problem))
         return replace(self.explainer, operations=self.operations).explain(private)
 
     def train(self, problem: Problem) -> GCN:
@@ -71,7 +70,7 @@ class _Examples:
 
     def __init__(self, problem: Problem) -> None:
         data = problem.data
-        spread = renormalised(len(data.labels), data.pairs)
+        spread = normalised_adjacency(len(data.labels), data.pairs)
         near = spread[data.split.train]
         self._inputs = torch.from_numpy((spread @ data.features).toarray().astype(np.float32))
         self._rows = [torch.from_numpy(near[[row]].indices.astype(np.int64)) for row in range(near.shape[0])]

@@ -1,4 +1,4 @@
-"""A backbone with perturbed aggregation, in the style of GAP (Sajadmanesh and others 2023), and a search on it.
+"""A model with perturbed aggregation, in the style of GAP (Sajadmanesh and others 2023), and a search on it.
 
 Certifies: (epsilon, delta)-DP for one edge, of the model and of every explanation. Edges are read once: the sum of unit
 embeddings over each node's neighbours, with Gaussian noise. One edge changes two sums by a unit vector each, hence a

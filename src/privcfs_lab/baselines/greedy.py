@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privcfs.private.deadline import Deadline
+from privcfs.private.evaluators import evaluate
 from privcfs.private.graph import PrivateGraph
-from privcfs.private.outcomes import evaluate
 from privcfs.public.candidates.candidates import Candidates, Caps, Choice
 from privcfs.public.context import PublicContext
 from privcfs.public.interventions import Intervention, Pair, pair

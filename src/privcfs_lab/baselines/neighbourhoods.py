@@ -82,7 +82,7 @@ class Neighbourhoods(Maskable):
     @classmethod
     def of(cls, problem: Problem) -> "Neighbourhoods":
         """Copies out what can matter."""
-        data, layers = problem.data, DeepGCN.of(problem.backbone).layers
+        data, layers = problem.data, DeepGCN.of(problem.model).layers
         first = layers[0][0]
         nodes = len(data.labels)
         both = np.concatenate([data.pairs, data.pairs[:, ::-1]])

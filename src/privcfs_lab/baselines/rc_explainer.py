@@ -130,7 +130,7 @@ def _network(width: int) -> torch.nn.Sequential:
 
 def _descriptions(problem: Problem, batch: Neighbourhoods) -> tuple[torch.Tensor, torch.Tensor]:
     """For a pair, the embeddings of both ends and the target; for a feature, the target's and its own weights."""
-    *body, (last, _) = DeepGCN.of(problem.backbone).layers
+    *body, (last, _) = DeepGCN.of(problem.model).layers
     width = last.shape[0]
     reader = DeepGCN((*body, (np.eye(width, dtype=np.float32), np.zeros(width, np.float32))))
     hidden = torch.from_numpy(reader.logits(problem.data.features, problem.data.pairs).astype(np.float32))

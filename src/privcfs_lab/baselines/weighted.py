@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from privcfs.private.outcomes.outcomes import Outcomes
-from privcfs.public.backbones.gcn import GCN
+from privcfs.private.evaluators.outcomes import Outcomes
 from privcfs.public.candidates.candidates import Candidates, membership
 from privcfs.public.context import PublicContext
+from privcfs.public.models.gcn import GCN
 from privcfs_lab.baselines.baseline import Problem
 from privcfs_lab.baselines.neighbourhoods import Maskable, Numbers
 from privcfs_lab.models.deep_gcn import DeepGCN
@@ -57,7 +57,7 @@ class WeightedTargets(Maskable):
     @classmethod
     def of(cls, problem: Problem, weights: Weights) -> "WeightedTargets":
         """Copies no weights."""
-        (first, first_bias), (second, second_bias) = DeepGCN.of(problem.backbone).layers
+        (first, first_bias), (second, second_bias) = DeepGCN.of(problem.model).layers
         targets = np.array(problem.targets, np.int64)
         owner, others = (part.astype(np.int64) for part in np.nonzero(weights[targets]))
         rows = [problem.data.features[[target]] for target in problem.targets]
@@ -111,7 +111,7 @@ class WeightedTargets(Maskable):
 
 def evaluate_weighted(weights: Weights, context: PublicContext, candidates: Candidates) -> Outcomes:
     """Class scores under every candidate on a weighted graph; deleting a pair takes all of its weight."""
-    model = context.backbone
+    model = context.model
     assert isinstance(model, GCN)
     target, inputs = candidates.target, np.asarray(context.features @ model.first, np.float32)
     degrees = 1 + weights.sum(axis=1)
@@ -160,5 +160,5 @@ def _first_layer(
 
 def flattened(candidates: Candidates, blocks: NDArray[np.floating]) -> NDArray[np.floating]:
     """Class scores of a full product, shape (pair sets, classes, feature sets), as `Outcomes` keeps them."""
-    kept = np.arange(blocks.shape[2]) < candidates.widths[:, None]
+    kept = np.arange(blocks.shape[2]) < candidates.feature_set_counts[:, None]
     return np.ascontiguousarray(blocks.transpose(1, 0, 2)[:, kept])

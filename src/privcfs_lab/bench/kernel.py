@@ -10,15 +10,15 @@ from privcfs.embedded import Dataset
 from privcfs.errors import MissingDependency
 from privcfs.gate.method import Method
 from privcfs.private.deadline import Deadline
+from privcfs.private.evaluators import evaluate
 from privcfs.private.graph import PrivateGraph
-from privcfs.private.outcomes import evaluate
 from privcfs.public.assumptions import SIMULATED
-from privcfs.public.backbones.backbone import Backbone
-from privcfs.public.backbones.gcn import GCN
-from privcfs.public.backbones.torch_module import TorchBackbone
 from privcfs.public.candidates.pairs import OneHop
 from privcfs.public.candidates.product import Product
 from privcfs.public.context import PublicContext
+from privcfs.public.models.gcn import GCN
+from privcfs.public.models.model import Model
+from privcfs.public.models.torch_module import TorchModel
 from privcfs_lab.bench.part import Extent, Part
 from privcfs_lab.bench.timing import MATRIX, median, multiply
 from privcfs_lab.figures.bench import Point, draw_growth
@@ -42,7 +42,7 @@ def kernel_part(data: Dataset, extent: Extent) -> Part:
             "neighbours (12 of them public)": _by_degree(data),
             "nodes two steps away (12 neighbours)": _by_two_hops(data),
         }
-    limit = _flops(12, data.backbone("snapshot")) / peak
+    limit = _flops(12, data.model("snapshot")) / peak
     rows = [
         ("candidates", f"{count:,}", "23,621"),
         ("fast evaluator, one core", f"{fast * 1e9:.0f} ns a candidate", "at most 45 ns"),
@@ -57,7 +57,7 @@ def kernel_part(data: Dataset, extent: Extent) -> Part:
 def generic_part(data: Dataset, __: Extent) -> Part:
     """The same list as a PyTorch Geometric module, on all cores, and the fast evaluator once more beside it."""
     graph = data.private_graph()
-    context = fully_public(data, graph, as_module(data.backbone("snapshot")))
+    context = fully_public(data, graph, as_module(data.model("snapshot")))
     candidates = Method().candidates.propose(context, TARGET)
     generic = median(lambda: evaluate(graph, context, candidates, LONG), 3) / len(candidates)
     with threadpool_limits(1):
@@ -70,30 +70,30 @@ def generic_part(data: Dataset, __: Extent) -> Part:
     )
 
 
-def fully_public(data: Dataset, graph: PrivateGraph, backbone: Backbone) -> PublicContext:
+def fully_public(data: Dataset, graph: PrivateGraph, model: Model) -> PublicContext:
     """A snapshot that holds all of the target's edges, so that the support has its full size."""
     pairs = sorted((min(TARGET, int(node)), max(TARGET, int(node))) for node in graph.neighbours(TARGET))
-    return PublicContext(data.features, pairs, backbone, assumptions=SIMULATED)
+    return PublicContext(data.features, pairs, model, assumptions=SIMULATED)
 
 
 def _fast_seconds(data: Dataset, repeats: int) -> tuple[int, float]:
     """Candidates of the paper's full list, and seconds of each under the fast evaluator."""
     graph = data.private_graph()
-    context = fully_public(data, graph, data.backbone("snapshot"))
+    context = fully_public(data, graph, data.model("snapshot"))
     candidates = Method().candidates.propose(context, TARGET)
     return len(candidates), median(lambda: evaluate(graph, context, candidates, LONG), repeats) / len(candidates)
 
 
-def _flops(degree: int, backbone: GCN) -> int:
+def _flops(degree: int, model: GCN) -> int:
     """One candidate by itself: each hidden row of target and neighbours, then the readout."""
-    hidden, classes = backbone.second.shape
+    hidden, classes = model.second.shape
     return int((degree + 1) * hidden * 3 + 2 * hidden * classes)
 
 
 def _by_support(data: Dataset) -> list[Point]:
     """Lists of one target with more and more of its pairs."""
     graph = data.private_graph()
-    context = fully_public(data, graph, data.backbone("snapshot"))
+    context = fully_public(data, graph, data.model("snapshot"))
     found = []
     for most in PUBLIC_PAIRS:
         candidates = Product(OneHop(most)).propose(context, TARGET)
@@ -118,7 +118,7 @@ def _star_milliseconds(data: Dataset, degree: int, branch: int) -> float:
     nodes = int(pairs.max()) + 1
     rows = np.random.default_rng(0).integers(0, data.features.shape[0], nodes)
     public: NDArray[np.int64] = pairs[: min(degree, 12)]
-    context = PublicContext(data.features[rows], public, data.backbone("snapshot"), assumptions=SIMULATED)
+    context = PublicContext(data.features[rows], public, data.model("snapshot"), assumptions=SIMULATED)
     graph = PrivateGraph.from_edges(pairs, number_of_nodes=nodes)
     candidates = Method().candidates.propose(context, 0)
     return 1e3 * median(lambda: evaluate(graph, context, candidates, LONG), CURVE_REPEATS)
@@ -129,7 +129,7 @@ def _star(degree: int, branch: int) -> Iterator[tuple[int, int]]:
     yield from ((1 + one, 1 + degree + one * branch + leaf) for one in range(degree) for leaf in range(branch))
 
 
-def as_module(backbone: GCN) -> TorchBackbone:
+def as_module(model: GCN) -> TorchModel:
     """The same GCN as a PyTorch Geometric module."""
     try:
         import torch
@@ -140,8 +140,8 @@ def as_module(backbone: GCN) -> TorchBackbone:
     class Module(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.first = GCNConv(*backbone.first.shape)
-            self.second = GCNConv(*backbone.second.shape)
+            self.first = GCNConv(*model.first.shape)
+            self.second = GCNConv(*model.second.shape)
 
         def forward(self, x: torch.Tensor, edge_index: torch.Tensor) -> torch.Tensor:
             out: torch.Tensor = self.second(torch.relu(self.first(x, edge_index)), edge_index)
@@ -149,14 +149,14 @@ def as_module(backbone: GCN) -> TorchBackbone:
 
     module = Module()
     for layer, weight, bias in (
-        (module.first, backbone.first, backbone.first_bias),
-        (module.second, backbone.second, backbone.second_bias),
+        (module.first, model.first, model.first_bias),
+        (module.second, model.second, model.second_bias),
     ):
         layer.lin.weight.data = torch.tensor(weight.T)
         layer.bias.data = torch.tensor(bias)
-    return TorchBackbone(
+    return TorchModel(
         module,
         hops=2,
-        number_of_features=backbone.number_of_features,
-        number_of_classes=backbone.number_of_classes,
+        number_of_features=model.number_of_features,
+        number_of_classes=model.number_of_classes,
     )

@@ -18,8 +18,8 @@ from privcfs.embedded import Dataset
 from privcfs.gate.method import Method
 from privcfs.gate.vault import Vault
 from privcfs.private.deadline import Deadline
+from privcfs.private.evaluators import evaluate
 from privcfs.private.graph import PrivateGraph
-from privcfs.private.outcomes import evaluate
 from privcfs.public.assumptions import SIMULATED
 from privcfs.public.context import PublicContext
 from privcfs_lab.bench.part import SMALLEST, Extent, Part, Row
@@ -97,9 +97,9 @@ def _made(folder: Path, nodes: int) -> tuple[float, float]:
 
 def _opened(folder: Path, nodes: int) -> tuple[PrivateGraph, PublicContext]:
     """All edges are public too, for this purpose, so that lists have their full length."""
-    place, backbone = folder / str(nodes), ring_model()
+    place, model = folder / str(nodes), ring_model()
     graph = PrivateGraph.from_store(place / "edges.store", number_of_nodes=nodes)
-    return graph, PublicContext(place / "features.store", place / "edges.store", backbone, assumptions=SIMULATED)
+    return graph, PublicContext(place / "features.store", place / "edges.store", model, assumptions=SIMULATED)
 
 
 def _targets(nodes: int) -> list[int]:

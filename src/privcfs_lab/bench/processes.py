@@ -15,7 +15,7 @@ from privcfs.embedded import Dataset
 from privcfs.gate.ledger import open_ledger
 from privcfs.gate.method import Method
 from privcfs.gate.vault import Vault
-from privcfs.private.outcomes import evaluate
+from privcfs.private.evaluators import evaluate
 from privcfs_lab.bench.kernel import LONG, TARGET, fully_public
 from privcfs_lab.bench.part import Extent, Part
 from privcfs_lab.bench.releases import fresh_ledger
@@ -66,7 +66,7 @@ def starts_part(_: Dataset, __: Extent) -> Part:
 def _core_scaling(data: Dataset, processes: int) -> tuple[float, float]:
     """What so many processes evaluate more than one, and what they multiply more."""
     graph = data.private_graph()
-    context = fully_public(data, graph, data.backbone("snapshot"))
+    context = fully_public(data, graph, data.model("snapshot"))
     candidates = Method().candidates.propose(context, TARGET)
 
     def evaluations() -> None:

@@ -34,7 +34,7 @@ GUIDED = 10  # targets whose first guided release is timed
 def releases_part(data: Dataset, extent: Extent) -> Part:
     """One release split into its steps, by the paper's method and by the default."""
     with threadpool_limits(1):
-        public = fully_public(data, data.private_graph(), data.backbone("snapshot"))
+        public = fully_public(data, data.private_graph(), data.model("snapshot"))
         paper = _split("paper's list and mechanism", data, public, Method(), extent.repeats)
         guided = _split("guided, rehearsed before", data, data.context(), None, extent.repeats)
         first = _guided_first_seconds(data)

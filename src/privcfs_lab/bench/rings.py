@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privcfs.errors import ContextError
-from privcfs.public.backbones.gcn import GCN
+from privcfs.public.models.gcn import GCN
 from privcfs.tables.store import FEATURES as TABLE
 from privcfs.tables.store import StoreWriter
 

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from privcfs.embedded import load_dataset
-from privcfs.public.backbones.files import save_backbone
+from privcfs.public.models.files import save_model
 
 SETTINGS = """
 [graph]
@@ -16,8 +16,8 @@ id = "0123456789abcdef0123456789abcdef"
 [public]
 features = "features.npz"
 snapshot = "snapshot.csv"
-backbone = "backbone.safetensors"
-backbone_from_snapshot = true
+model = "model.safetensors"
+model_from_snapshot = true
 
 [budget]
 ledger = "{ledger}"
@@ -45,7 +45,7 @@ def write_vault(
     np.savetxt(folder / "edges.csv", data.edges(), "%d", ",")
     np.savetxt(folder / "snapshot.csv", data.snapshot, "%d", ",")
     sp.save_npz(folder / "features.npz", data.features)
-    save_backbone(data.backbone("snapshot"), folder / "backbone.safetensors", {})
+    save_model(data.model("snapshot"), folder / "model.safetensors", {})
     more = "" if answer_seconds is None else f'answer_seconds = "{answer_seconds}"\n'
     settings = SETTINGS.format(ledger=ledger, limit=limit, candidates=candidates, mechanism=mechanism, more=more)
     (folder / "vault.toml").write_text(settings)

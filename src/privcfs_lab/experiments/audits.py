@@ -14,12 +14,12 @@ from privcfs.gate.mechanisms.exponential import Exponential
 from privcfs.gate.method import Method
 from privcfs.private.utilities import UTILITIES
 from privcfs.private.utilities.gated import Gated
-from privcfs.public.backbones.gcn import GCN
 from privcfs.public.candidates.candidates import Candidates, Caps, subsets
 from privcfs.public.candidates.pairs import OneHop
 from privcfs.public.candidates.product import Product
 from privcfs.public.candidates.top_influence import TopInfluence
 from privcfs.public.context import PublicContext
+from privcfs.public.models.gcn import GCN
 from privcfs_lab.attacks import ATTACKS
 from privcfs_lab.attacks.attack import success
 from privcfs_lab.attacks.attacked import Attacked, guesses_of

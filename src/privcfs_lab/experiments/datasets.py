@@ -40,7 +40,7 @@ COLUMNS = (
 
 
 def page(study: Study) -> Page:
-    """Sizes, accuracy of the frozen backbone and margins, beside the paper's."""
+    """Sizes, accuracy of the frozen model and margins, beside the paper's."""
     rows = [_row(study, name) for name in ROLES if name in NAMES or study.has(name)]
     captions = " ".join(f"{row[0]}: {caption}" for row in rows if (caption := load(str(row[0])).caption))
     about = (

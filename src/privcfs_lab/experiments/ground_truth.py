@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from privcfs.gate.method import Method
 from privcfs.private.deadline import Deadline
+from privcfs.private.evaluators import evaluate
 from privcfs.private.graph import PrivateGraph
-from privcfs.private.outcomes import evaluate
 from privcfs.public.candidates.pairs import TwoHop
 from privcfs.public.candidates.product import Product
 from privcfs.public.interventions import Intervention

@@ -7,18 +7,18 @@ import numpy as np
 from privcfs.gate.guidance import Rehearsal
 from privcfs.gate.method import Method
 from privcfs.private.deadline import Deadline
+from privcfs.private.evaluators import evaluate
 from privcfs.private.graph import PrivateGraph
-from privcfs.private.outcomes import evaluate
 from privcfs.public.assumptions import SIMULATED
-from privcfs.public.backbones.backbone import Backbone
-from privcfs.public.backbones.training import Labelled
+from privcfs.public.beliefs.worlds import Worlds
 from privcfs.public.candidates.actionability import Actionability
 from privcfs.public.candidates.pairs import OneHop, TwoHop
 from privcfs.public.candidates.partners import Partners
 from privcfs.public.candidates.small_sets import SmallSets
 from privcfs.public.candidates.top_influence import TopInfluence
 from privcfs.public.context import PublicContext
-from privcfs.public.guidance.worlds import Worlds
+from privcfs.public.models.model import Model
+from privcfs.public.models.training import Labelled
 from privcfs_lab.datasets import two_motifs
 from privcfs_lab.figures.page import Column, Page, Value
 from privcfs_lab.measuring.inspection import inspect
@@ -99,7 +99,7 @@ def _asked(scene: Scene, target: int, method: Method) -> list[float]:
     return [len(found.candidates), float(found.flips[guess]), float(found.flips.any()), *valid]
 
 
-def graph_model(graphs: list[two_motifs.MotifGraph]) -> Backbone:
+def graph_model(graphs: list[two_motifs.MotifGraph]) -> Model:
     """A three-layer GraphSAGE that reads each graph out at its last node."""
     size = two_motifs.NODES
     pairs = np.concatenate([graph.pairs + size * number for number, graph in enumerate(graphs)])
@@ -133,7 +133,7 @@ def _graph_row(count: int) -> list[Value]:
     return [*row, *rates, named, chance, seconds]
 
 
-def _whole(graph: two_motifs.MotifGraph, model: Backbone, number: int) -> list[float]:
+def _whole(graph: two_motifs.MotifGraph, model: Model, number: int) -> list[float]:
     rng = np.random.default_rng(number)
     shown = graph.members[np.sort(rng.permutation(len(graph.members))[: len(graph.members) // 2])]
     readout = graph.pairs[len(graph.members) :]

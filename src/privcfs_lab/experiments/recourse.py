@@ -10,12 +10,12 @@ from privcfs.gate.guidance import Rehearsal
 from privcfs.gate.mechanisms.permute_and_flip import PermuteAndFlip
 from privcfs.gate.mechanisms.rank_profile import MatchedProfile, SubsetSelection
 from privcfs.gate.method import GUIDED, Method
+from privcfs.public.beliefs.worlds import Worlds
 from privcfs.public.candidates.candidates import CandidateRule
 from privcfs.public.candidates.ladders import Ladders
 from privcfs.public.candidates.partners import Partners
 from privcfs.public.candidates.product import Product
 from privcfs.public.candidates.small_sets import SmallSets
-from privcfs.public.guidance.worlds import Worlds
 from privcfs_lab.experiments.cells import seeds_of
 from privcfs_lab.figures.page import Column, Estimate, Page, Picture, Value
 from privcfs_lab.figures.recourse import draw_recourse

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from privcfs.gate.method import Method
 from privcfs.gate.vault import Vault
 from privcfs.private.deadline import Deadline
+from privcfs.private.evaluators import evaluate
 from privcfs.private.graph import PrivateGraph
-from privcfs.private.outcomes import evaluate
 from privcfs.public.assumptions import SIMULATED
-from privcfs.public.backbones.gcn import GCN
 from privcfs.public.context import PublicContext
+from privcfs.public.models.gcn import GCN
 from privcfs_lab.datasets import load
 from privcfs_lab.figures.page import Column, Page, Picture, Value
 from privcfs_lab.figures.scale import Timed, draw_scale
@@ -91,9 +91,9 @@ def made_graph(nodes: int) -> World:
     features = sp.csr_array((np.ones(nodes * WORDS, np.float32), columns.ravel(), starts), shape=(nodes, FEATURES))
     features.sum_duplicates()
     features.data[:] = 1
-    backbone = GCN(rng.normal(size=(FEATURES, 32)).astype(np.float32), rng.normal(size=(32, 7)).astype(np.float32))
+    model = GCN(rng.normal(size=(FEATURES, 32)).astype(np.float32), rng.normal(size=(32, 7)).astype(np.float32))
     shown = pairs[np.sort(rng.permutation(len(pairs))[: len(pairs) // 2])]
-    context = PublicContext(features, shown, backbone, assumptions=SIMULATED)
+    context = PublicContext(features, shown, model, assumptions=SIMULATED)
     return World("made", pairs, context, [int(node) for node in rng.choice(nodes, TARGETS, replace=False)])
 
 

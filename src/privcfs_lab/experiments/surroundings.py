@@ -1,15 +1,13 @@
 """What it costs to look at a part of a large graph: the same guided releases with the whole graph in sight, or not."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
 from privcfs.gate.method import GUIDED
-from privcfs.public import surroundings
-from privcfs.public.candidates.partners import HEARD
+from privcfs.public.beliefs.surroundings import MOST_WHOLE
+from privcfs.public.candidates.partners import SAMPLED_NODES
 from privcfs_lab.experiments.cells import seeds_of
 from privcfs_lab.experiments.recourse import HALF, row_zero
 from privcfs_lab.figures.page import Column, Page, Value
@@ -21,6 +19,7 @@ from privcfs_lab.measuring.targets import POPULATIONS
 
 DATA = ("cora", "citeseer", "pubmed", "facebook", "coauthor-physics")
 PRICES = ("1", "4", "8")
+NO_LIMIT = 1 << 62  # more nodes and neighbours than any graph has, so that every graph is read as a whole
 ABOUT = (
     "Guided releases of at most two changes, half of the edges disclosed, publicly drawn test nodes, {seeds}; exact "
     "expectations, ± standard error. On a large graph (more than {most:,} nodes and neighbours), guidance looks at the "
@@ -45,24 +44,13 @@ class Looking(Work):
 
     def records(self, world: Simulation, most: int | None) -> Records:
         targets = POPULATIONS["general"](world)[:most]
-        with _called_large(self.part):
-            scene = Scene.of(world.graph, world.context(HALF))
-            return np.concatenate([measure(scene, target, GUIDED, seed=world.seed) for target in targets])
+        context = world.context(HALF).with_whole_limit(0 if self.part else NO_LIMIT)
+        scene = Scene.of(world.graph, context)
+        return np.concatenate([measure(scene, target, GUIDED, seed=world.seed) for target in targets])
 
 
 def _way(part: bool) -> str:
     return "a part" if part else "the whole"
-
-
-@contextmanager
-def _called_large(part: bool) -> Iterator[None]:
-    """Moves the border between large graphs and others."""
-    before = surroundings.MOST_WHOLE
-    surroundings.MOST_WHOLE = 0 if part else 1 << 62
-    try:
-        yield
-    finally:
-        surroundings.MOST_WHOLE = before
 
 
 def page(study: Study) -> Page:
@@ -82,5 +70,5 @@ def page(study: Study) -> Page:
         *(Column(name) for name in ("row zero", "ceiling", *(f"@{price}" for price in PRICES))),
         *(Column(f"gain @{price}") for price in PRICES),
     )
-    about = ABOUT.format(seeds=seeds_of(study), most=surroundings.MOST_WHOLE, heard=HEARD)
+    about = ABOUT.format(seeds=seeds_of(study), most=MOST_WHOLE, heard=SAMPLED_NODES)
     return Page("Looking at a part of a large graph", about, columns, rows)

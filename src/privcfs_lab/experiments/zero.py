@@ -15,7 +15,7 @@ SHOWN = (
 
 
 def page(study: Study) -> Page:
-    """All test nodes, embedded weights, both backbones and arms."""
+    """All test nodes, embedded weights, both models and arms."""
     first = Study((0,), study.workers, study.folder, study.progress, study.most)
     cells = [
         Cell(name, "everyone", 0.5, method, trained_on=trained_on)

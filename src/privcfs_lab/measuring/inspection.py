@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from privcfs.gate.mechanisms.mechanism import Mechanism
 from privcfs.gate.method import Method
 from privcfs.private.deadline import Deadline
+from privcfs.private.evaluators import evaluate
+from privcfs.private.evaluators.outcomes import Outcomes
 from privcfs.private.graph import PrivateGraph
-from privcfs.private.outcomes import evaluate
-from privcfs.private.outcomes.outcomes import Outcomes
 from privcfs.private.utilities.utility import Scores
 from privcfs.public.candidates.candidates import Candidates
 from privcfs.public.context import PublicContext, Readable

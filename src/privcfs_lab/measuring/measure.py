@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privcfs.gate.method import Method
+from privcfs.gate.public_guess import lowest_margin
 from privcfs.private.deadline import Deadline
+from privcfs.private.evaluators import evaluate
+from privcfs.private.evaluators.outcomes import Outcomes
 from privcfs.private.graph import PrivateGraph
-from privcfs.private.outcomes import evaluate
-from privcfs.private.outcomes.outcomes import Outcomes
 from privcfs.private.utilities.soft import Soft
 from privcfs.public.context import PublicContext, Readable
 from privcfs_lab.measuring.inspection import Inspection, inspect
@@ -120,13 +121,9 @@ def _record_guesses(row: np.void, scene: Scene, found: Inspection) -> None:
 
 
 def public_guesses(on_snapshot: Outcomes) -> list[int]:
-    """Row zero: for each size up to the largest, the candidate that leaves the lowest margin on the snapshot graph.
-
-    The empty set never flips, so it is guessed only where there is nothing else.
-    """
+    """The positions of the public guesses of at most one element, at most two, and so on up to the largest size."""
     margins, sizes = on_snapshot.margins(), on_snapshot.candidates.sizes
-    margins[sizes == 0] += 10
-    return [int(np.argmin(np.where(sizes <= most, margins, np.inf))) for most in range(1, LARGEST + 1)]
+    return [lowest_margin(margins, sizes, most) for most in range(1, LARGEST + 1)]
 
 
 def printed_range(method: Method) -> Fraction:

@@ -108,7 +108,7 @@ def price_list(file: VaultFile, question: Question, progress: Callable[[str], No
     title = "public price list" if question.public else "for the owner's eyes"
     measured: dict[tuple[str, str, float], Records] = {}
     for level, pairs in _disclosures(context, None if question.public else graph).items():
-        shown = PublicContext(context.features, pairs, context.backbone, assumptions=SIMULATED)
+        shown = PublicContext(context.features, pairs, context.model, assumptions=SIMULATED)
         scene = Scene.of(graph, shown, secrets)
         for support in question.supports:
             progress(f"{LEVELS[level]}, {support}")

@@ -1,4 +1,4 @@
-"""One seed of the paper's setting: a frozen backbone, and an order in which edges are disclosed.
+"""One seed of the paper's setting: a frozen model, and an order in which edges are disclosed.
 
 The snapshots are drawn from the private edges: they simulate a disclosure and never reach a real vault.
 """
@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from privcfs.embedded import NAMES, load_dataset
 from privcfs.private.graph import PrivateGraph
 from privcfs.public.assumptions import SIMULATED, Assumption
-from privcfs.public.backbones.files import load_backbone, save_backbone
-from privcfs.public.backbones.gcn import GCN
-from privcfs.public.backbones.training import Labelled, Training, accuracy, train_gcn
 from privcfs.public.context import PublicContext
+from privcfs.public.models.files import load_model, save_model
+from privcfs.public.models.gcn import GCN
+from privcfs.public.models.training import Labelled, Training, accuracy, train_gcn
 from privcfs_lab.datasets import load
 from privcfs_lab.datasets.dataset import Dataset
 
@@ -36,7 +36,7 @@ HALF = 0.5
 class Simulation:
     """Everything that one seed decides. Seed 0 of an embedded data set uses the embedded weights.
 
-    The paper trains on all edges; a deployable backbone is trained on the snapshot (half of the edges). With `keep`,
+    The paper trains on all edges; a deployable model is trained on the snapshot (half of the edges). With `keep`,
     trained weights are kept in that folder.
     """
 
@@ -51,18 +51,18 @@ class Simulation:
         return load(self.name)
 
     @cached_property
-    def backbone(self) -> GCN:
+    def model(self) -> GCN:
         """Frozen."""
         if self.seed == 0 and self.name in NAMES:
-            return load_dataset(self.name).backbone("paper" if self.trained_on == "all edges" else "snapshot")
+            return load_dataset(self.name).model("paper" if self.trained_on == "all edges" else "snapshot")
         path = self.keep and self.keep / f"{self.name}-{self.seed}-{self.trained_on.replace(' ', '-')}.safetensors"
         if path and path.exists():
-            return load_backbone(path)
+            return load_model(path)
         pairs = self.data.pairs if self.trained_on == "all edges" else self.snapshot(HALF)
         fitted = train_gcn(self._labelled(pairs), Training(seed=self.seed))
         if path:
             fresh = path.with_suffix(f".{os.getpid()}.safetensors")
-            save_backbone(fitted, fresh, {})
+            save_model(fitted, fresh, {})
             fresh.replace(path)
         return fitted
 
@@ -81,12 +81,12 @@ class Simulation:
     def context(self, disclosed: float) -> PublicContext:
         """The public side when that share of the edges is disclosed."""
         assumptions = ASSUMPTIONS[self.trained_on]
-        return PublicContext(self.data.features, self.snapshot(disclosed), self.backbone, assumptions=assumptions)
+        return PublicContext(self.data.features, self.snapshot(disclosed), self.model, assumptions=assumptions)
 
     @cached_property
     def margins(self) -> NDArray[np.float64]:
         """Probability of the best class minus that of the second, for every node. Private."""
-        logits = self.backbone.logits(self.data.features, self.data.pairs)
+        logits = self.model.logits(self.data.features, self.data.pairs)
         probabilities = np.exp(logits - logits.max(axis=1, keepdims=True))
         probabilities /= probabilities.sum(axis=1, keepdims=True)
         best = np.sort(probabilities, axis=1)[:, -2:]
@@ -95,8 +95,8 @@ class Simulation:
 
     @cached_property
     def accuracy(self) -> float:
-        """The share of test nodes that the backbone gets right on all edges."""
-        return accuracy(self.backbone, self._labelled(self.data.pairs), self.data.split.test)
+        """The share of test nodes that the model gets right on all edges."""
+        return accuracy(self.model, self._labelled(self.data.pairs), self.data.split.test)
 
     def _labelled(self, pairs: Pairs) -> Labelled:
         return Labelled(self.data.features, pairs, self.data.labels, self.data.split.train)

@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from privcfs.public.backbones.gcn import GCN
-from privcfs.public.backbones.torch_module import TorchBackbone
+from privcfs.public.models.gcn import GCN, normalised_adjacency
+from privcfs.public.models.torch_module import TorchModel
 
 if TYPE_CHECKING:
     import torch
@@ -25,15 +25,15 @@ class DeepGCN:
     layers: tuple[tuple[Array, Array], ...]
 
     @classmethod
-    def of(cls, backbone: "GCN | DeepGCN") -> "DeepGCN":
+    def of(cls, model: "GCN | DeepGCN") -> "DeepGCN":
         """A two-layer network is one of them."""
-        if isinstance(backbone, DeepGCN):
-            return backbone
-        return cls(((backbone.first, backbone.first_bias), (backbone.second, backbone.second_bias)))
+        if isinstance(model, DeepGCN):
+            return model
+        return cls(((model.first, model.first_bias), (model.second, model.second_bias)))
 
     def logits(self, features: sp.csr_array, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
         """Class scores of every node."""
-        spread = renormalised(features.shape[0], pairs)
+        spread = normalised_adjacency(features.shape[0], pairs)
         values: NDArray[np.float64] = features.astype(np.float64)
         for number, (weight, bias) in enumerate(self.layers):
             values = spread @ (values @ weight.astype(np.float64)) + bias
@@ -41,11 +41,11 @@ class DeepGCN:
                 values = np.maximum(values, 0)
         return values
 
-    def frozen(self) -> TorchBackbone:
+    def frozen(self) -> TorchModel:
         """As a vault takes it."""
         (first, _), (last, _) = self.layers[0], self.layers[-1]
         sizes = {"number_of_features": first.shape[0], "number_of_classes": last.shape[1]}
-        return TorchBackbone(self.module(), hops=len(self.layers), **sizes)
+        return TorchModel(self.module(), hops=len(self.layers), **sizes)
 
     def module(self) -> "torch.nn.Module":
         """The same network for callers of torch: features and directed edges, both directions of each pair."""
@@ -74,14 +74,6 @@ class DeepGCN:
         return Network().eval()
 
 
-def renormalised(nodes: int, pairs: NDArray[np.int64]) -> sp.csr_array:
-    """The adjacency with self-loops, scaled by the root of the degrees on both sides."""
-    both = np.concatenate([pairs, pairs[:, ::-1]])
-    adjacency = sp.csr_array((np.ones(len(both)), (both[:, 0], both[:, 1])), shape=(nodes, nodes)) + sp.eye_array(nodes)
-    scale = sp.diags_array(1 / np.sqrt(adjacency.sum(axis=1)))
-    return (scale @ adjacency @ scale).tocsr()
-
-
 def train_deep(
     features: sp.csr_array, pairs: NDArray[np.int64], labels: NDArray[np.int64], train: NDArray[np.int64], seed: int = 0
 ) -> DeepGCN:
@@ -97,7 +89,7 @@ def train_deep(
     biases = [torch.nn.Parameter(torch.rand(width, generator=generator) - 0.5) for width in widths[1:]]
     for weight in weights:
         torch.nn.init.xavier_uniform_(weight, generator=generator)
-    spread = torch.from_numpy(renormalised(len(labels), pairs).toarray().astype(np.float32))
+    spread = torch.from_numpy(normalised_adjacency(len(labels), pairs).toarray().astype(np.float32))
     inputs, known, wanted = torch.from_numpy(features.toarray()), torch.from_numpy(train), torch.from_numpy(labels)
     optimiser = torch.optim.Adam([*weights, *biases], lr=0.01)
     for _ in range(2000):

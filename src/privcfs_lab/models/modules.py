@@ -9,8 +9,8 @@ import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 
-from privcfs.public.backbones.torch_module import TorchBackbone
-from privcfs.public.backbones.training import Labelled
+from privcfs.public.models.torch_module import TorchModel
+from privcfs.public.models.training import Labelled
 
 HIDDEN = 16
 STEPS = 150
@@ -42,7 +42,7 @@ def _layer(kind: str) -> Callable[[int, int], torch.nn.Module]:
     return lambda a, b: cast(torch.nn.Module, plain(a, b))
 
 
-def fitted(kind: str, depth: int, data: Labelled, steps: int = STEPS, seed: int = 0) -> TorchBackbone:
+def fitted(kind: str, depth: int, data: Labelled, steps: int = STEPS, seed: int = 0) -> TorchModel:
     """A frozen model of this kind and depth, trained on the labelled nodes."""
     classes = int(data.labels.max()) + 1
     widths = [data.features.shape[1], *[HIDDEN] * (depth - 1), classes]
@@ -50,7 +50,7 @@ def fitted(kind: str, depth: int, data: Labelled, steps: int = STEPS, seed: int 
         torch.manual_seed(seed)
         module = Stack([_layer(kind)(a, b) for a, b in pairwise(widths)])
         _train(module, data, steps)
-    return TorchBackbone(module, hops=depth, number_of_features=widths[0], number_of_classes=classes)
+    return TorchModel(module, hops=depth, number_of_features=widths[0], number_of_classes=classes)
 
 
 def _train(module: torch.nn.Module, data: Labelled, steps: int) -> None:

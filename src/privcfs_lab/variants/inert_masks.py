@@ -28,7 +28,7 @@ class InertMasks(CandidateRule):
     def propose(self, context: PublicContext, target: int) -> Candidates:
         proposed = self.rule.propose(context, target)
         owned, _ = context.feature_row(target)
-        absent = np.setdiff1d(np.arange(context.backbone.number_of_features), owned)[: len(proposed.features)]
+        absent = np.setdiff1d(np.arange(context.model.number_of_features), owned)[: len(proposed.features)]
         if len(absent) < len(proposed.features):
             raise ValueError("the target has too many features for masks that do nothing")
         return replace(proposed, features=tuple(int(number) for number in absent))

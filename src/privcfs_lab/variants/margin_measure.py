@@ -9,16 +9,17 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from privcfs.gate.guidance import UNHURRIED, Guide
+from privcfs.gate.guidance import Guide
 from privcfs.gate.mechanisms.exponential import Exponential
 from privcfs.gate.mechanisms.mechanism import Mechanism
 from privcfs.gate.mechanisms.rank_profile import SubsetSelection
+from privcfs.private.deadline import UNHURRIED
+from privcfs.private.evaluators import evaluate
 from privcfs.private.graph import PrivateGraph
-from privcfs.private.outcomes import evaluate
 from privcfs.private.utilities.utility import Utility
+from privcfs.public.beliefs.plan import WHOLE
 from privcfs.public.candidates.candidates import Candidates
 from privcfs.public.context import PublicContext
-from privcfs.public.guidance.plan import WHOLE
 
 
 @final

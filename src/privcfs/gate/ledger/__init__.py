@@ -26,11 +26,25 @@ def open_ledger(
     head_file: HeadFile | None = None,
     patience: float = 10,
 ) -> Ledger:
-    """The ledger at a URL such as sqlite:///budget.db (relative), or postgresql://user@host/database.
+    """Opens a ledger, and replays it to check that its chain of rows is unbroken.
 
-    With `limit` it is made where there is none. `graph_id` must be the ledger's own. The ledger must hold `known`, a
-    head that was kept elsewhere, and whatever `head_file` keeps now and later; that file follows the ledger.
-    `patience` is how many seconds to wait for other programs.
+    Args:
+        url: Where it is, such as sqlite:///budget.db (a path relative to the working directory) or
+            postgresql://user@host/database.
+        limit: The limits of a new ledger, which is made if there is none. By default None: a missing one is an error.
+        graph_id: The id that the ledger must have. By default None: any, and a random one for a new ledger.
+        known: A head that was kept elsewhere and must be part of the chain. By default None.
+        head_file: A file whose head must be part of the chain now and later, and which follows the ledger. By default
+            None.
+        patience: How many seconds to wait for other programs; by default 10.
+
+    Returns:
+        The open ledger.
+
+    Raises:
+        MissingDependency: The packages for PostgreSQL are not installed.
+        SettingsError: The URL is of neither kind.
+        LedgerError: The ledger is missing, altered, rolled back, too new, locked, or belongs to another graph.
     """
     if url.startswith(POSTGRES):
         try:

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Protocol, final
+from typing import Any, Literal, Protocol, final
 
 from privcfs.gate.accounting import Balance, Limit
 from privcfs.gate.ledger.heads import HeadFile
@@ -116,8 +116,21 @@ class Ledger(ABC):
         """The whole account, or one analyst's part of it."""
 
     def sums(self, analyst: str) -> tuple[Fraction, Fraction]:
-        """In all, and by one analyst: quicker than `balance` where an account is long."""
+        """What is spent in all and by one analyst. This is quicker than `balance` where an account is long."""
         return self.balance().spent, self.balance(analyst).spent
+
+    def account_of(self, analyst: str, cap: Fraction | None = None) -> Balance:
+        """One analyst's account. Its limit is the least of those that hold for this analyst alone, `cap` included."""
+        balance, total = self.balance(analyst), self.limit.total
+        own = [limit for limit in (balance.limit, cap) if limit is not None]
+        return replace(balance, limit=min(*own, total) if own else None)
+
+    def left_for(self, analyst: str, cap: Fraction | None = None) -> tuple[Fraction, Literal["you", "everyone"]]:
+        """What this analyst may still spend, and whose limit that is: their own, or that of all analysts together."""
+        (whole, own), limit = self.sums(analyst), self.limit
+        everyone = max(limit.total - whole, Fraction(0))
+        yours = [max(most - own, Fraction(0)) for most in (limit.per_analyst, cap) if most is not None]
+        return (min(yours), "you") if yours and min(yours) < everyone else (everyone, "everyone")
 
     @property
     @abstractmethod

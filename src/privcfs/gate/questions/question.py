@@ -20,7 +20,7 @@ from privcfs.gate.contracts import Contract
 from privcfs.gate.ledger.ledger import Request
 from privcfs.gate.mechanisms.mechanism import Mechanism
 from privcfs.gate.method import Method, public_digest
-from privcfs.private.outcomes.outcomes import Outcomes
+from privcfs.private.evaluators.outcomes import Outcomes
 from privcfs.private.utilities.utility import Scores
 from privcfs.public.candidates.candidates import Candidates
 from privcfs.public.context import PublicContext

@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import final
 
 from privcfs.errors import InputError, PrivcfsError
@@ -32,6 +32,7 @@ from privcfs.public.candidates.candidates import Candidates
 from privcfs.public.context import PublicContext
 from privcfs.public.epsilon import Price
 from privcfs.public.interventions import Intervention
+from privcfs.public.per_context import per_context
 from privcfs.public.release import Guarantee, Release
 
 MOST_LEVELS = 20_000
@@ -124,11 +125,11 @@ def lay_out(method: Method, context: PublicContext, target: int, price: Fraction
     """The public list of a target, and the mechanism that is prepared to draw from it at this price."""
     candidates = method.candidates.propose(context, target)
     prepare = _prepared if len(candidates) <= SHORT else _prepared.__wrapped__
-    return candidates, prepare(method, context, candidates, price)
+    return candidates, prepare(context, method, candidates, price)
 
 
-@lru_cache(maxsize=512)
-def _prepared(method: Method, context: PublicContext, candidates: Candidates, price: Fraction) -> Mechanism:
+@per_context(maxsize=512)
+def _prepared(context: PublicContext, method: Method, candidates: Candidates, price: Fraction) -> Mechanism:
     """Kept for short lists. What is kept is public, and so is the time that it saves."""
     return method.prepare(context, candidates, price)
 

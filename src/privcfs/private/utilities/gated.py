@@ -16,7 +16,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from privcfs.private.outcomes.outcomes import Outcomes
+from privcfs.private.evaluators.outcomes import Outcomes
 from privcfs.private.utilities.utility import Scores, Utility
 from privcfs.private.utilities.weights import Weights, size_and_plausibility
 from privcfs.public.candidates.candidates import Candidates, Caps

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privcfs.errors import SettingsError
-from privcfs.private.outcomes.outcomes import Outcomes
+from privcfs.private.evaluators.outcomes import Outcomes
 from privcfs.private.sealed import Sealed
 from privcfs.public.candidates.candidates import Candidates, Caps
 from privcfs.public.grid import Grid

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privcfs.errors import SettingsError
-from privcfs.private.outcomes.outcomes import Outcomes
+from privcfs.private.evaluators.outcomes import Outcomes
 from privcfs.public.candidates.candidates import Candidates, Caps
 
 
@@ -67,7 +67,7 @@ def size_and_plausibility(outcomes: Outcomes, weights: Weights, unit: int) -> ND
     )
     counts = [len(chosen) for chosen in outcomes.candidates.pair_sets]
     terms = size_terms(outcomes.candidates, weights, unit)
-    terms += np.repeat(shares[outcomes.effective, counts], outcomes.candidates.widths)
+    terms += np.repeat(shares[outcomes.effective, counts], outcomes.candidates.feature_set_counts)
     return terms
 
 

@@ -2,10 +2,10 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from privcfs.errors import SettingsError
 from privcfs.public.context import PublicContext
 from privcfs.public.interventions import Intervention, Pair
+from privcfs.public.labels import labels_to_dict
 
 if TYPE_CHECKING:
     from privcfs.public.candidates.restriction import Restriction
@@ -72,7 +73,7 @@ class Candidates:
         return tuple(sorted({self.target, *(node for ends in self.deletions + self.additions for node in ends)}))
 
     @property
-    def widths(self) -> NDArray[np.int64]:
+    def feature_set_counts(self) -> NDArray[np.int64]:
         """With how many of the feature sets, from the first, each pair set is combined."""
         return np.diff(self.starts)
 
@@ -82,12 +83,12 @@ class Candidates:
         pairs = np.array([len(chosen) for chosen in self.pair_sets])
         masks = np.array([len(chosen) for chosen in self.feature_sets])
         _, feature_set = self.parts()
-        sizes: NDArray[np.int64] = np.repeat(pairs, self.widths) + masks[feature_set]
+        sizes: NDArray[np.int64] = np.repeat(pairs, self.feature_set_counts) + masks[feature_set]
         return sizes
 
     def parts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The pair set and the feature set of each candidate, by position."""
-        pair_set = np.repeat(np.arange(len(self.pair_sets)), self.widths)
+        pair_set = np.repeat(np.arange(len(self.pair_sets)), self.feature_set_counts)
         return pair_set, np.arange(len(self)) - self.starts[pair_set]
 
     def __getitem__(self, position: int) -> Intervention:
@@ -106,6 +107,22 @@ class Candidates:
 
     def __iter__(self) -> Iterator[Intervention]:
         return (self[position] for position in range(len(self)))
+
+    def named(self, context: PublicContext) -> "Candidates":
+        """The same candidates, which now carry the public names of their nodes."""
+        return replace(self, names=context.labels(self.nodes))
+
+    def to_dict(self, most: int) -> dict[str, Any]:
+        """The list as JSON shows it everywhere: what it is made of, and its first `most` candidates."""
+        return {
+            "target": self.target,
+            "number": len(self),
+            "labels": labels_to_dict(self.names),
+            "deletable": [list(pair) for pair in self.deletions],
+            "addable": [list(pair) for pair in self.additions],
+            "maskable": list(self.features),
+            "listed": [self[position].to_dict() for position in range(min(most, len(self)))],
+        }
 
 
 class CandidateRule(ABC):

@@ -7,7 +7,7 @@ from typing import final
 from privcfs.public.candidates.actionability import Actionability
 from privcfs.public.candidates.candidates import CandidateRule, Candidates, Caps, Choice, check_most, subsets
 from privcfs.public.candidates.pairs import OneHop, PairUniverse
-from privcfs.public.candidates.partners import Around, look_around
+from privcfs.public.candidates.partners import ScoredPartners, score_partners
 from privcfs.public.candidates.restriction import Restriction
 from privcfs.public.candidates.top_influence import FeatureUniverse, TopInfluence
 from privcfs.public.context import PublicContext
@@ -17,11 +17,12 @@ from privcfs.public.interventions import Pair, pair
 @final
 @dataclass(frozen=True, slots=True)
 class Ladders(CandidateRule):
-    """For each class: its first partners, with the first deletions that clear its way, with sets of masks.
+    """For each class, its best partners combined with the deletions that help it most and with sets of masks.
 
-    Every single pair is there too, and every largest set of the first partners and `spare` more: hidden pairs may have
-    made some of them weaker than they look. Partners are ordered by how far they pull towards the class, deletions by
-    how far the other end pulls away from it, both on the snapshot graph.
+    Partners are ordered by how far they pull the target towards the class, deletions by how far their other end pulls
+    it away, both on the snapshot graph. The first i partners are combined with the first j deletions, for all i and j
+    within the cap. Every single pair is a candidate too, and so is every set of `most` partners out of the first `most`
+    and `spare` more, because hidden pairs may have made some of them weaker than they look.
     """
 
     most: int = 5
@@ -43,11 +44,11 @@ class Ladders(CandidateRule):
     def propose(self, context: PublicContext, target: int) -> Candidates:
         deletions = self.allowed.pairs(self.deletions.pairs(context, target))
         features = self.allowed.features(self.features.features(context, target))
-        around = look_around(context, target, self.allowed, deletions)
+        scored = score_partners(context, target, self.allowed, deletions)
         rungs = [
             [
                 one
-                for node in around.nearest_to(towards)[: self.most + self.spare]
+                for node in scored.rising_to(towards)[: self.most + self.spare]
                 if (one := pair(target, int(node))) not in deletions
             ]
             for towards in range(context.number_of_classes)
@@ -56,7 +57,7 @@ class Ladders(CandidateRule):
         position = {one: number for number, one in enumerate(deletions + additions)}
         sets: set[Choice] = {(number,) for number in position.values()}
         for towards, rung in enumerate(rungs):
-            clearing = _clearing(around, target, towards, deletions)
+            clearing = _clearing(scored, target, towards, deletions)
             partners = [position[one] for one in rung]
             sets |= self._ladder(partners[: self.most], [position[one] for one in clearing])
             sets |= {tuple(sorted(chosen)) for chosen in combinations(partners, self.most)}
@@ -71,7 +72,7 @@ class Ladders(CandidateRule):
         )
 
     def _ladder(self, adds: list[int], deletes: list[int]) -> set[Choice]:
-        """The first so many of both, together at most `most`."""
+        """The first i additions with the first j deletions, for all i and j with i + j at most `most`."""
         return {
             tuple(sorted(adds[:added] + deletes[:deleted]))
             for added in range(len(adds) + 1)
@@ -79,10 +80,10 @@ class Ladders(CandidateRule):
         }
 
 
-def _clearing(around: Around, target: int, towards: int, deletions: tuple[Pair, ...]) -> tuple[Pair, ...]:
-    """Deletions by how little the other end pulls towards the class."""
+def _clearing(scored: ScoredPartners, target: int, towards: int, deletions: tuple[Pair, ...]) -> tuple[Pair, ...]:
+    """Deletions in order of how little the other end pulls towards the class."""
 
     def pull(one: Pair) -> float:
-        return min(around.lead(end, towards) for end in one if end != target)
+        return min(scored.margin(end, towards) for end in one if end != target)
 
     return tuple(sorted(deletions, key=lambda one: (pull(one), one)))

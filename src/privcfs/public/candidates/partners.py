@@ -1,32 +1,37 @@
-"""Whom the target may be joined to: the nodes that, on the snapshot graph, would pull its prediction furthest."""
+"""Whom the target may be joined to: the nodes that would change its logits most, judged on the public snapshot."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import islice
 from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from privcfs.public.beliefs.surroundings import HUB, Surroundings, ends_of, is_large, surroundings, within_room
 from privcfs.public.candidates.actionability import Actionability, check_nodes
 from privcfs.public.context import PublicContext
 from privcfs.public.interventions import Pair, pair
-from privcfs.public.surroundings import HUB, Surroundings, ends_of, fitting, is_large, surroundings
+from privcfs.public.per_context import per_context
 
 Floats = NDArray[np.float64]
-HEARD, BLOCKS = 1 << 17, 64  # nodes of a large graph that are listened to, in so many blocks
-MOST_CELLS = 1 << 23  # what they say, a number for each class
-LOUD = 1 << 13  # pairs of those who are then looked at
+Numbers = NDArray[np.int64]
+# Of a large graph, at most so many nodes are scored by themselves, in so many blocks of consecutive numbers.
+SAMPLED_NODES, BLOCKS = 1 << 17, 64
+# Their logits have at most so many entries.
+MOST_LOGITS = 1 << 23
+# The best of them are scored again with their neighbours; these have at most so many pairs together.
+SHORTLISTED_PAIRS = 1 << 13
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Partners:
-    """`away` partners that leave the snapshot's class furthest behind, and `towards` that lift it most.
+    """Which pairs with the target may be added.
 
-    The snapshot's prediction can be wrong, hence both directions. With a `desired` class, away means towards it. The
-    first `beyond` pairs of such a partner and a snapshot neighbour of the target follow: its friends' new friends.
+    `away` partners lower the margin of the target's class on the snapshot most, and `towards` partners raise it most:
+    both directions, because the snapshot's prediction can be wrong. With a `desired` class, the first kind raise the
+    margin of that class. After these, `beyond` pairs may join such a partner to a snapshot neighbour of the target.
     """
 
     away: int = 8
@@ -36,79 +41,96 @@ class Partners:
 
     def pairs(self, context: PublicContext, target: int, allowed: Actionability) -> tuple[Pair, ...]:
         """Distinct pairs, none of them in the snapshot."""
-        around = look_around(context, target, allowed)
-        order = around.furthest_from(around.own) if self.desired is None else around.nearest_to(self.desired)
-        first, rest = order[: self.away], order[self.away :]
-        chosen = [*first, *rest[::-1][: self.towards]]
-        near = [one for one in context.snapshot.neighbours(target) if one not in allowed.immutable_nodes]
-        further = (
-            pair(one, int(node)) for node in chosen for one in near if node not in context.snapshot.neighbours(one)
+        scored = score_partners(context, target, allowed)
+        ranked = scored.falling_from(scored.own_class) if self.desired is None else scored.rising_to(self.desired)
+        away, rest = ranked[: self.away], ranked[self.away :]
+        towards = rest[::-1][: self.towards]
+        chosen = [*away, *towards]
+        neighbours = [one for one in context.snapshot.neighbours(target) if one not in allowed.immutable_nodes]
+        second_hop = (
+            pair(one, int(node))
+            for node in chosen
+            for one in neighbours
+            if node not in context.snapshot.neighbours(one)
         )
-        return (*(pair(target, int(node)) for node in chosen), *islice(further, self.beyond))
+        return (*(pair(target, int(node)) for node in chosen), *islice(second_hop, self.beyond))
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Around:
-    """Who is around a target, and about how far each class would lead if it were joined to each of them alone."""
+class ScoredPartners:
+    """Nodes around a target, with the target's class margins if it were joined to each of them alone.
+
+    `margins` has a row for each node and a column for each class, and is an estimate. `own_class` is the target's
+    prediction on the snapshot. `joinable` says which nodes may be joined to the target and are not its neighbours.
+    """
 
     near: Surroundings
-    leads: Floats
-    own: int  # the class of the target as it is
-    free: NDArray[np.bool_]  # whether each may be joined to the target and is not
+    margins: Floats
+    own_class: int
+    joinable: NDArray[np.bool_]
 
-    def nearest_to(self, one: int) -> NDArray[np.int64]:
-        """The free nodes, those first that pull the target most towards a class; ties by number."""
-        return self.near.nodes[self.free][np.argsort(-self.leads[self.free, one], kind="stable")]
+    def rising_to(self, label: int) -> Numbers:
+        """The joinable nodes, first those that pull the target most towards a class; ties by number."""
+        return self.near.nodes[self.joinable][np.argsort(-self.margins[self.joinable, label], kind="stable")]
 
-    def furthest_from(self, one: int) -> NDArray[np.int64]:
-        """The free nodes, those first that pull the target least towards a class; ties by number."""
-        return self.near.nodes[self.free][np.argsort(self.leads[self.free, one], kind="stable")]
+    def falling_from(self, label: int) -> Numbers:
+        """The joinable nodes, first those that pull the target least towards a class; ties by number."""
+        return self.near.nodes[self.joinable][np.argsort(self.margins[self.joinable, label], kind="stable")]
 
-    def lead(self, node: int, towards: int) -> float:
-        """Of one class where the target is joined to a node that was named."""
-        return float(self.leads[self.near.place(node), towards])
+    def margin(self, node: int, label: int) -> float:
+        """The margin of one class if the target is joined to a node that was named."""
+        return float(self.margins[self.near.place(node), label])
 
 
-def look_around(
+def score_partners(
     context: PublicContext, target: int, allowed: Actionability, deletions: tuple[Pair, ...] = ()
-) -> Around:
-    """Of a large graph, only the most promising partners are looked at, and whoever deletions name."""
+) -> ScoredPartners:
+    """Scores all nodes or, of a large graph, a shortlist and the nodes that `deletions` name."""
     check_nodes(allowed, context.number_of_nodes)
     named = ends_of(target, deletions)
-    near = surroundings(context, (*named, *(node for node in _loudest(context, allowed) if node not in named)))
-    place, friends = near.place(target), context.snapshot.neighbours(target)
-    scores = snapshot_scores(near.context)
-    degree = len(friends) + 1
-    kept = np.sqrt(degree / (degree + 1)) * scores[place]
-    joined = kept + _pulls(near.context)(place) / np.sqrt(degree + 1)
-    free = allowed.joinable(near.nodes) & near.known & ~np.isin(near.nodes, [target, *friends])
-    free &= target not in allowed.immutable_nodes
-    return Around(near, leads(joined), int(scores[place].argmax()), free)
+    near = surroundings(context, (*named, *(node for node in _shortlist(context, allowed) if node not in named)))
+    target_row, neighbours = near.place(target), context.snapshot.neighbours(target)
+    logits = snapshot_logits(near.context)
+    degree = len(neighbours) + 1  # With the self-loop that a GCN adds.
+    own_logits = np.sqrt(degree / (degree + 1)) * logits[target_row]
+    joined_logits = own_logits + _pulls(near.context)(target_row) / np.sqrt(degree + 1)
+    joinable = allowed.joinable(near.nodes) & near.known & ~np.isin(near.nodes, [target, *neighbours])
+    joinable &= target not in allowed.immutable_nodes
+    return ScoredPartners(near, class_margins(joined_logits), int(logits[target_row].argmax()), joinable)
 
 
-@lru_cache(maxsize=4)
-def _loudest(context: PublicContext, allowed: Actionability) -> tuple[int, ...]:
-    """Of a large graph, those who would pull most towards each class if their friends spoke as they do.
+@per_context(maxsize=4)
+def _shortlist(context: PublicContext, allowed: Actionability) -> tuple[int, ...]:
+    """Of a large graph, the nodes that promise to pull most towards each class; none if the graph is not large.
 
-    As many as have together `LOUD` pairs: the first of each class, then the second of each.
+    A node is scored by its logits without any neighbours, as if its neighbours had the same features, divided by the
+    root of its degree. The best of each class come first, then the second best of each, and so on, as many as have
+    together SHORTLISTED_PAIRS pairs.
     """
     if not is_large(context):
         return ()
-    nodes = _heard(context, allowed)
-    rows = (context.feature_rows(part) for part in np.array_split(nodes, BLOCKS) if len(part))
-    alone = [context.backbone.logits(part, np.empty((0, 2), np.int64)) for part in rows]
-    silent = np.empty((0, context.number_of_classes))  # where nobody may be joined
-    spoken, many = leads(np.concatenate([silent, *alone])), np.sqrt(context.snapshot.degrees(nodes) + 2)[:, None]
-    ranked = np.argsort(-np.where(spoken > 0, spoken / many, spoken * many), axis=0, kind="stable")[:LOUD].ravel()
-    chosen, first = np.unique(ranked, return_index=True)
-    return tuple(fitting(context.snapshot, nodes[chosen[np.argsort(first)]], LOUD).tolist())
+    nodes = _sampled_nodes(context, allowed)
+    blocks = [context.feature_rows(block) for block in np.array_split(nodes, BLOCKS) if len(block)]
+    no_pairs = np.empty((0, 2), np.int64)
+    no_logits = np.empty((0, context.number_of_classes))  # All there is if nobody may be joined.
+    margins = class_margins(np.concatenate([no_logits, *(context.model.logits(block, no_pairs) for block in blocks)]))
+    root_degrees = np.sqrt(context.snapshot.degrees(nodes) + 2)[:, None]
+    scores = np.where(margins > 0, margins / root_degrees, margins * root_degrees)
+    best_of_each_class = np.argsort(-scores, axis=0, kind="stable")[:SHORTLISTED_PAIRS].ravel()
+    chosen, first_place = np.unique(best_of_each_class, return_index=True)
+    in_order = nodes[chosen[np.argsort(first_place)]]
+    return tuple(within_room(context.snapshot, in_order, SHORTLISTED_PAIRS).tolist())
 
 
-def _heard(context: PublicContext, allowed: Actionability) -> NDArray[np.int64]:
-    """Everyone who may be joined or, where they are very many, some: blocks of neighbouring numbers, spread out."""
-    rng, count = np.random.default_rng(int(context.digest[:15], 16)), context.number_of_nodes
-    most = min(HEARD, MOST_CELLS // context.number_of_classes)
+def _sampled_nodes(context: PublicContext, allowed: Actionability) -> Numbers:
+    """The nodes that may be joined, without hubs; a sample of them if there are very many.
+
+    The sample consists of blocks of consecutive numbers, spread over all nodes, because rows of a feature table on disk
+    are read fastest in blocks.
+    """
+    rng, count = np.random.default_rng(context.seed), context.number_of_nodes
+    most = min(SAMPLED_NODES, MOST_LOGITS // context.number_of_classes)
     if allowed.partners is not None:
         nodes = np.sort(rng.permutation(sorted(allowed.partners))[:most].astype(np.int64))
     elif count <= most:
@@ -120,22 +142,22 @@ def _heard(context: PublicContext, allowed: Actionability) -> NDArray[np.int64]:
     return nodes[context.snapshot.degrees(nodes) <= HUB]
 
 
-def leads(scores: Floats) -> Floats:
-    """By how much each class score of a row exceeds the best other one."""
-    if scores.shape[1] < 2:
-        return np.zeros(scores.shape)
-    second, best = np.moveaxis(np.partition(scores, -2, axis=1)[:, -2:], 1, 0)
-    is_best = np.arange(scores.shape[1]) == scores.argmax(axis=1)[:, None]
-    lead: Floats = scores - np.where(is_best, second[:, None], best[:, None])
-    return np.where(np.isfinite(lead), lead, 0.0)
+def class_margins(logits: Floats) -> Floats:
+    """For each row and class, the logit minus the highest logit of any other class; 0 where that is not finite."""
+    if logits.shape[1] < 2:
+        return np.zeros(logits.shape)
+    second, best = np.moveaxis(np.partition(logits, -2, axis=1)[:, -2:], 1, 0)
+    is_best = np.arange(logits.shape[1]) == logits.argmax(axis=1)[:, None]
+    margins: Floats = logits - np.where(is_best, second[:, None], best[:, None])
+    return np.where(np.isfinite(margins), margins, 0.0)
 
 
-@lru_cache(maxsize=4)
-def snapshot_scores(context: PublicContext) -> Floats:
-    """What the model says of every node on the snapshot graph."""
-    return context.backbone.logits(context.features, context.snapshot.pairs)
+@per_context(maxsize=1)
+def snapshot_logits(context: PublicContext) -> Floats:
+    """The public model's logits of every node on the snapshot graph."""
+    return context.model.logits(context.features, context.snapshot.pairs)
 
 
-@lru_cache(maxsize=4)
+@per_context(maxsize=1)
 def _pulls(context: PublicContext) -> Callable[[int], Floats]:
-    return context.backbone.pulls(context.features, context.snapshot.pairs)
+    return context.model.pulls(context.features, context.snapshot.pairs)

@@ -59,7 +59,7 @@ class SmallSets(CandidateRule):
     def _pair_sets(self, context: PublicContext, target: int, count: int) -> tuple[Choice, ...]:
         if self.sampled is None or sum(comb(count, size) for size in range(2, self.most + 1)) <= self.sampled:
             return subsets(count, self.most)
-        rng = np.random.default_rng([int(context.digest[:15], 16), target])
+        rng = np.random.default_rng([context.seed, target])
         sizes = rng.integers(2, min(self.most, count), self.sampled, endpoint=True)
         chosen = {tuple(sorted(rng.permutation(count)[:size].tolist())) for size in sizes}
         return subsets(count, 1) + tuple(sorted(chosen, key=lambda one: (len(one), one)))

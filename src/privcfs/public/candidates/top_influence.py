@@ -30,7 +30,7 @@ class Schema(FeatureUniverse):
     most: int = 12
 
     def features(self, context: PublicContext, target: int) -> tuple[int, ...]:  # noqa: ARG002
-        best = np.argsort(-context.backbone.feature_weights(), kind="stable")[: self.most]
+        best = np.argsort(-context.model.feature_weights(), kind="stable")[: self.most]
         return tuple(int(number) for number in best)
 
 
@@ -46,6 +46,6 @@ class TopInfluence(FeatureUniverse):
 
     def features(self, context: PublicContext, target: int) -> tuple[int, ...]:
         numbers, values = context.feature_row(target)
-        influence = np.abs(values.astype(np.float64)) * context.backbone.feature_weights()[numbers]
+        influence = np.abs(values.astype(np.float64)) * context.model.feature_weights()[numbers]
         best = np.argsort(-influence, kind="stable")[: self.most]
         return tuple(int(number) for number in numbers[best])

@@ -347,7 +347,7 @@ function attackers(found) {
   const about = [["So far", whole.spent], ["At the limit", whole.limit]].filter(([, amount]) => amount !== null);
   const shown = whole.unit === "epsilon" ? about.map(([when, amount]) => make("div", {}, make("p", {}, `${when} (epsilon ${amount})`), gauge(Number(amount), `an edge from all ${found.all ? "" : "your "}answers together`))) : [];
   find("attackers").replaceChildren(...shown);
-  find("held").textContent = found.held && found.held !== "0" ? `${whole.unit} ${found.held} of this is paid for answers that were never fetched; asking again with their request ids costs nothing.` : "";
+  find("held").textContent = found.all && found.all.held !== "0" ? `${whole.unit} ${found.all.held} of this is paid for answers that were never fetched; asking again with their request ids costs nothing.` : "";
 }
 
 // The owner's tables

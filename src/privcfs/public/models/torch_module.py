@@ -7,18 +7,28 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from privcfs.errors import BackboneError, MissingDependency
-from privcfs.public.backbones.backbone import Backbone
+from privcfs.errors import MissingDependency, ModelError
+from privcfs.public.models.model import Model
 
 if TYPE_CHECKING:
     import torch
 
 
 @final
-class TorchBackbone(Backbone):
-    """Wraps a module in evaluation mode. `hops` is its number of message-passing layers: too few is wrong.
+class TorchModel(Model):
+    """Any torch module that maps (x, edge_index) to logits, in evaluation mode.
 
-    A node's output may depend on the nodes within `hops` steps and on the degrees of those nodes, and on nothing else.
+    A node's output may depend on the features and degrees of the nodes within `hops` steps, and on nothing else.
+
+    Args:
+        module: The trained module.
+        hops: Its number of message-passing layers. Too small a number gives wrong evaluations.
+        number_of_features: The number of columns of x.
+        number_of_classes: The number of logits of a node.
+
+    Raises:
+        MissingDependency: torch is not installed.
+        ModelError: The module is not a torch.nn.Module, has layers of unknown width, or `hops` is below 1.
     """
 
     __slots__ = ("_classes", "_features", "_hops", "module")
@@ -29,13 +39,13 @@ class TorchBackbone(Backbone):
         try:
             import torch
         except ImportError:
-            raise MissingDependency("TorchBackbone needs torch; run: pip install 'privcfs[torch]'.") from None
+            raise MissingDependency("TorchModel needs torch; run: pip install 'privcfs[torch]'.") from None
         if not isinstance(module, torch.nn.Module):
-            raise BackboneError(f"module is a {type(module).__name__}; give a torch.nn.Module.")
+            raise ModelError(f"module is a {type(module).__name__}; give a torch.nn.Module.")
         if any(isinstance(item, torch.nn.UninitializedParameter) for item in module.parameters()):
-            raise BackboneError("module has layers of unknown width; run it once before you freeze it.")
+            raise ModelError("module has layers of unknown width; run it once before you freeze it.")
         if hops < 1:
-            raise BackboneError(f"hops is {hops}; give the number of message-passing layers, at least 1.")
+            raise ModelError(f"hops is {hops}; give the number of message-passing layers, at least 1.")
         self.module = module.eval()
         self._hops, self._features, self._classes = hops, number_of_features, number_of_classes
 
@@ -68,6 +78,15 @@ class TorchBackbone(Backbone):
         return np.ones(self._features)
 
     def logits(self, features: sp.csr_array, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The logits of every node.
+
+        Args:
+            features: The feature table.
+            pairs: The undirected edges, each once.
+
+        Returns:
+            One row for each node, one column for each class.
+        """
         import torch
 
         both = np.concatenate([pairs, pairs[:, ::-1]]).T

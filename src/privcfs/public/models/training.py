@@ -7,8 +7,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from privcfs.errors import BackboneError, MissingDependency
-from privcfs.public.backbones.gcn import GCN
+from privcfs.errors import MissingDependency, ModelError
+from privcfs.public.models.gcn import GCN, normalised_adjacency
 
 
 @final
@@ -57,7 +57,8 @@ def train_gcn(data: Labelled, training: Training) -> GCN:
     weights = [torch.nn.Parameter(torch.empty(shape)) for shape in shapes]
     for weight in weights:
         torch.nn.init.xavier_uniform_(weight, generator=generator)
-    adjacency, features = _sparse(_normalised(data)), _tensor(data.features)
+    adjacency = _sparse(normalised_adjacency(data.features.shape[0], data.pairs))
+    features = _tensor(data.features)
     labels, train = torch.from_numpy(data.labels), torch.from_numpy(data.train)
     optimiser = torch.optim.Adam(weights, lr=training.learning_rate, weight_decay=training.weight_decay)
     for _ in range(training.steps):
@@ -69,23 +70,14 @@ def train_gcn(data: Labelled, training: Training) -> GCN:
         optimiser.step()
     first, second = (weight.detach().numpy() for weight in weights)
     if not (np.isfinite(first).all() and np.isfinite(second).all()):
-        raise BackboneError("training ended in infinite weights; scale the features, such as to deviation 1.")
+        raise ModelError("training ended in infinite weights; scale the features, such as to deviation 1.")
     return GCN(first, second)
 
 
-def accuracy(backbone: GCN, data: Labelled, nodes: NDArray[np.int64]) -> float:
+def accuracy(model: GCN, data: Labelled, nodes: NDArray[np.int64]) -> float:
     """The share of nodes that the model gets right on these pairs."""
-    predicted = backbone.logits(data.features, data.pairs).argmax(axis=1)
+    predicted = model.logits(data.features, data.pairs).argmax(axis=1)
     return float((predicted[nodes] == data.labels[nodes]).mean())
-
-
-def _normalised(data: Labelled) -> sp.csr_array:
-    count = data.features.shape[0]
-    both = np.concatenate([data.pairs, data.pairs[:, ::-1]])
-    ones = np.ones(len(both), np.float32)
-    adjacency = sp.csr_array((ones, (both[:, 0], both[:, 1])), shape=(count, count)) + sp.eye_array(count)
-    scale = sp.diags_array(1 / np.sqrt(adjacency.sum(axis=1)))
-    return (scale @ adjacency @ scale).tocsr()
 
 
 def _tensor(matrix: sp.csr_array):  # type: ignore[no-untyped-def]

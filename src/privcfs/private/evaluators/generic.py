@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privcfs.private.deadline import Deadline
+from privcfs.private.evaluators.outcomes import Outcomes, effective_operations
 from privcfs.private.graph import PrivateGraph
-from privcfs.private.outcomes.outcomes import Outcomes, effective_operations
-from privcfs.public.backbones.torch_module import TorchBackbone
 from privcfs.public.candidates.candidates import Candidates, membership
 from privcfs.public.context import Readable
+from privcfs.public.models.torch_module import TorchModel
 
 if TYPE_CHECKING:
     import torch
@@ -35,29 +35,29 @@ def evaluate_module(graph: PrivateGraph, context: Readable, candidates: Candidat
     """Class scores of the target under every candidate."""
     import torch
 
-    backbone = context.backbone
-    assert isinstance(backbone, TorchBackbone)
+    model = context.model
+    assert isinstance(model, TorchModel)
     effective = effective_operations(graph, candidates)
     chosen = membership(candidates.pair_sets, len(effective)) & effective
-    area = _area(graph, candidates, backbone.hops, chosen)
+    area = _area(graph, candidates, model.hops, chosen)
     inner = torch.from_numpy(context.feature_rows(area.nodes).toarray())
     x = torch.cat([inner, torch.zeros(area.stand_ins, inner.shape[1])])
     masks = torch.tensor(membership(candidates.feature_sets, len(candidates.features)))
     batch = max(1, BATCH_BYTES // (x.numel() * 4))
-    logits = np.empty((len(candidates), backbone.number_of_classes), np.float32)
-    for first, width, alive in zip(candidates.starts, candidates.widths, area.alive, strict=False):
+    logits = np.empty((len(candidates), model.number_of_classes), np.float32)
+    for first, width, alive in zip(candidates.starts, candidates.feature_set_counts, area.alive, strict=False):
         edges = torch.from_numpy(np.ascontiguousarray(area.pairs[alive].T))
         for start in range(0, int(width), batch):
             deadline.check()
             part = masks[start : min(start + batch, int(width))]
             here = first + start
-            logits[here : here + len(part)] = _forward(backbone, x, edges, part, candidates.features)
+            logits[here : here + len(part)] = _forward(model, x, edges, part, candidates.features)
     deadline.check()
     return Outcomes(candidates, np.ascontiguousarray(logits.T), chosen.sum(axis=1))
 
 
 def _forward(
-    backbone: TorchBackbone,
+    model: TorchModel,
     x: "torch.Tensor",
     edges: "torch.Tensor",
     masks: "torch.Tensor",
@@ -74,8 +74,8 @@ def _forward(
     both = torch.cat([edges, edges.flip(0)], dim=1)
     offsets = torch.arange(copies).repeat_interleave(both.shape[1]) * nodes
     with torch.no_grad():
-        scores = backbone.module(many, both.repeat(1, copies) + offsets)
-    if scores.shape != (copies * nodes, backbone.number_of_classes):
+        scores = model.module(many, both.repeat(1, copies) + offsets)
+    if scores.shape != (copies * nodes, model.number_of_classes):
         raise ValueError(f"the module returned shape {tuple(scores.shape)}")
     array: NDArray[np.float32] = scores[::nodes].numpy()
     return array

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 
-class Backbone(ABC):
+class Model(ABC):
     """A frozen node classifier. Everything here is public."""
 
     @property
@@ -37,17 +37,18 @@ class Backbone(ABC):
 
     @abstractmethod
     def logits(self, features: sp.csr_array, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Class scores of every node of the undirected graph with these pairs."""
+        """The logits of every node of the undirected graph with these pairs: (nodes, classes)."""
 
     def inputs(self, features: sp.csr_array) -> NDArray[np.float32] | None:  # noqa: ARG002
-        """What the first layer makes of every node by itself, where its evaluator wants that kept."""
+        """Each node's features times the first layer's weights, if this model's evaluator keeps that; else None."""
         return None
 
     def pulls(self, features: sp.csr_array, pairs: NDArray[np.int64]) -> Callable[[int], NDArray[np.float64]]:
-        """For a target, a public guess at what each node would say to it if they were joined: (nodes, classes).
+        """For a target, what each node would add to its logits if they were joined: (nodes, classes).
 
-        Here, each node's own class scores, less where it has many neighbours. It guides a search and promises nothing.
+        This is an estimate that guides the choice of candidates; no promise rests on it. Here it is each node's own
+        logits, divided by the root of its degree after the pair is added, self-loop included.
         """
         degrees = np.bincount(pairs.ravel(), minlength=features.shape[0])
-        spoken = self.logits(features, pairs) / np.sqrt(degrees + 2)[:, None]
-        return lambda _: spoken
+        messages = self.logits(features, pairs) / np.sqrt(degrees + 2)[:, None]
+        return lambda _: messages

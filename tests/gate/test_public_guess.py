@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from privcfs import GCN, PrivateGraph, PublicContext, Vault
-from privcfs.gate.guidance import row_zero
-from privcfs.gate.method import GUIDED, Method
+from privcfs.gate.method import GUIDED
+from privcfs.gate.public_guess import public_guess
 from privcfs.private.deadline import Deadline
-from privcfs.private.outcomes import evaluate
+from privcfs.private.evaluators import evaluate
 from privcfs.public.candidates.nothing import Nothing
 from privcfs.public.interventions import Intervention
 
@@ -52,11 +52,10 @@ def test_the_guess_leaves_the_lowest_margin_on_the_snapshot(context: PublicConte
     for node in range(NODES):
         candidates = GUIDED.candidates.propose(context, node)
         margins = evaluate(snapshot, context, candidates, Deadline(60)).margins()
-        position = list(candidates).index(row_zero(context, candidates, GUIDED.utility))
+        position = list(candidates).index(public_guess(context, candidates))
         assert position > 0
         assert margins[position] == margins[1:].min()
 
 
 def test_where_nothing_may_be_named_nothing_is_guessed(context: PublicContext) -> None:
-    method = Method(Nothing())
-    assert row_zero(context, method.candidates.propose(context, 0), method.utility).size == 0
+    assert public_guess(context, Nothing().propose(context, 0)).size == 0

@@ -1,0 +1,78 @@
+"""Endpoints for the owner's key alone: ledger, keys, log and metrics.
+
+To add an endpoint, declare it on ROUTER, which refuses every key that is not the owner's. `service: This` is what the
+endpoint works on. Mark it with `@logged` if its requests are written to the log.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi.responses import PlainTextResponse, StreamingResponse
+
+from privcfs.service.callers import owner_only
+from privcfs.service.marks import logged
+from privcfs.service.schemas import NewKey
+from privcfs.service.state import This
+
+ROUTER = APIRouter(dependencies=[Depends(owner_only)])
+
+
+def _answers_with(media_type: str) -> dict[int | str, dict[str, Any]]:
+    """Tells OpenAPI the media type of an answer that is not JSON."""
+    return {200: {"content": {media_type: {}}}}
+
+
+@ROUTER.get(
+    "/v1/ledger",
+    summary="Every row, one JSON object a line; for the owner",
+    responses=_answers_with("application/x-ndjson"),
+)
+@logged
+def rows(service: This, after: Annotated[int, Query(ge=0, lt=1 << 62)] = 0) -> StreamingResponse:
+    def lines() -> Iterator[str]:
+        for row in service.ledger.rows(after):
+            yield json.dumps(row) + "\n"
+
+    return StreamingResponse(lines(), media_type="application/x-ndjson")
+
+
+@ROUTER.get("/v1/ledger/head", summary="The ledger's newest row, to be kept elsewhere; for the owner")
+@logged
+def head(service: This) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(service.ledger.head().to_json())
+    return found
+
+
+@ROUTER.get("/v1/keys", summary="Every key; for the owner")
+def list_keys(service: This) -> list[dict[str, Any]]:
+    return [one.to_dict() for one in service.keys.all()]
+
+
+@ROUTER.post("/v1/keys", summary="A new analyst's key, shown once; for the owner", status_code=201)
+@logged
+def make_key(service: This, asked: NewKey) -> dict[str, Any]:
+    context = service.vault.context
+    targets = None if asked.targets is None else [context.label(context.node(one)) for one in asked.targets]
+    made, secret = service.keys.make(
+        "analyst", asked.analyst, days=asked.days, cap=asked.cap, targets=targets, per_minute=asked.per_minute
+    )
+    return {**made.to_dict(), "secret": secret}
+
+
+@ROUTER.delete("/v1/keys/{name}", summary="Revoke a key; for the owner", status_code=204)
+@logged
+def revoke(service: This, name: Annotated[str, Path(min_length=1, max_length=16)]) -> None:
+    service.keys.revoke(name)
+
+
+@ROUTER.get("/v1/log", summary="Who asked what, newest first; for the owner")
+@logged
+def log(service: This, most: Annotated[int, Query(ge=1, le=10_000)] = 100) -> list[dict[str, Any]]:
+    return list(service.log.history(most))
+
+
+@ROUTER.get("/metrics", summary="For Prometheus, with the owner's key", responses=_answers_with("text/plain"))
+def metrics(service: This) -> Response:
+    return PlainTextResponse(service.metrics.text(), media_type="text/plain; version=0.0.4")

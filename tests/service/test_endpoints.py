@@ -10,7 +10,7 @@ from fastapi.routing import APIRoute
 
 from privcfs.service.app import ROUTERS
 from privcfs.service.marks import logged, marks_of, timed
-from privcfs.service.state import Service
+from privcfs.service.state import This
 
 DOCS = Path(__file__).parents[2] / "docs"
 Endpoint = tuple[str, str]
@@ -59,7 +59,7 @@ def test_a_timed_endpoint_with_a_parameter_in_its_path_is_refused() -> None:
     @router.post("/v1/late/{target}")
     @logged
     @timed
-    def late(service: Service) -> None:
+    def late(service: This) -> None:
         """Never called."""
 
     with pytest.raises(ValueError, match=re.escape("POST /v1/late/{target} is timed, but its path has a parameter")):

@@ -26,7 +26,7 @@ from privcfs.public.models.torch_module import TorchModel
 
 Floats = NDArray[np.float32]
 # Of features and first-layer messages in one forward pass. On Cora, GAT is slower with less, and GraphSAGE with more.
-BATCH_BYTES = 64 * 2**20
+BATCH_BYTES = 32 * 2**20
 MOST_CANDIDATES = 1024  # Upper bound on the candidates that are laid out together.
 
 

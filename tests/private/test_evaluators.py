@@ -1,4 +1,5 @@
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -6,20 +7,34 @@ import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
-from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv
+from torch_geometric.nn import ChebConv, GATConv, GCNConv, GINConv, SAGEConv
 
 from privcfs import GCN, PublicContext, TorchModel
 from privcfs.embedded import load_dataset
 from privcfs.errors import PrivcfsError
 from privcfs.gate.questions.confirm import alone
-from privcfs.private.deadline import Deadline
-from privcfs.private.evaluators import EVALUATORS, evaluate, gcn_first_layer, gcn_hidden_rows, gcn_readout
+from privcfs.private.deadline import Deadline, Overrun
+from privcfs.private.evaluators import EVALUATORS, evaluate, gcn_first_layer, gcn_hidden_rows, gcn_readout, generic
 from privcfs.private.evaluators import gcn as fast
+from privcfs.private.evaluators.generic import evaluate_module, evaluate_module_on_all
+from privcfs.private.evaluators.generic_rows import WORD, Sharing
+from privcfs.private.evaluators.generic_sharing import sharing_of
 from privcfs.public.candidates import RULES
 from privcfs.public.candidates.candidates import Candidates, Caps, subsets
+from privcfs.public.candidates.pairs import TwoHop
+from privcfs.public.candidates.partners import Partners
 from privcfs.public.candidates.small_sets import SmallSets
 from privcfs.public.models import gcn
-from tests.worlds import World, awkward_pairs, everything_near, random_gcn, random_pairs, random_world, slow_logits
+from tests.worlds import (
+    World,
+    awkward_pairs,
+    everything_near,
+    private,
+    random_gcn,
+    random_pairs,
+    random_world,
+    slow_logits,
+)
 
 FEATURES, HIDDEN, CLASSES = 7, 8, 4
 
@@ -233,3 +248,228 @@ def test_scores_do_not_depend_on_the_number_of_threads() -> None:
                 found.append(evaluate(graph, context, candidates, Deadline(60)).logits)
         assert (found[0] == found[1]).all()
         assert (found[0] == found[2]).all()
+
+
+class Layers(torch.nn.Module):
+    """Layers with a relu between them; counts its forward passes."""
+
+    def __init__(self, *layers: torch.nn.Module) -> None:
+        super().__init__()
+        self.layers, self.passes = torch.nn.ModuleList(layers), 0
+
+    def forward(self, x: torch.Tensor, edge_index: torch.Tensor) -> torch.Tensor:
+        self.passes += 1
+        for number, layer in enumerate(self.layers):
+            x = layer(torch.relu(x) if number else x, edge_index)
+        return x
+
+
+class Backwards(torch.nn.Module):
+    """Multiplies with the adjacency matrix, so that messages run from edge_index[1] to edge_index[0]."""
+
+    def __init__(self, before: int, after: int) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(before, after)
+
+    def forward(self, x: torch.Tensor, edge_index: torch.Tensor) -> torch.Tensor:
+        adjacency = torch.sparse_coo_tensor(edge_index, torch.ones(edge_index.shape[1]), (len(x), len(x)))
+        out: torch.Tensor = self.linear(x + torch.sparse.mm(adjacency, x))
+        return out
+
+
+class Undirected(Backwards):
+    """Refuses a graph whose edges do not run in both directions."""
+
+    def forward(self, x: torch.Tensor, edge_index: torch.Tensor) -> torch.Tensor:
+        forth, back = ({tuple(pair) for pair in both.T.tolist()} for both in (edge_index, edge_index.flip(0)))
+        if forth != back:
+            raise ValueError("directed")
+        return super().forward(x, edge_index)
+
+
+class Deaf(torch.nn.Module):
+    """The same logits whatever it is given."""
+
+    def forward(self, x: torch.Tensor, edge_index: torch.Tensor) -> torch.Tensor:  # noqa: ARG002
+        return torch.ones(len(x), CLASSES)
+
+
+def deep(kind: str, hops: int, features: int = FEATURES, classes: int = CLASSES) -> TorchModel:
+    """A stack of `hops` layers of one kind."""
+    torch.manual_seed(5)
+    make = {
+        "gcn": GCNConv,
+        "sage": SAGEConv,
+        "gat": GATConv,
+        "gin": lambda before, after: GINConv(torch.nn.Linear(before, after)),
+        "outgoing degrees": lambda before, after: ChebConv(before, after, K=2),
+        "backwards": Backwards,
+        "undirected": Undirected,
+        "deaf": lambda _before, _after: Deaf(),
+    }[kind]
+    widths = [features, *[HIDDEN] * (hops - 1), classes]
+    layers = Layers(*(make(before, after) for before, after in pairwise(widths)))
+    return TorchModel(layers, hops=hops, number_of_features=features, number_of_classes=classes)
+
+
+def passes(model: TorchModel) -> int:
+    """The number of forward passes so far."""
+    assert isinstance(model.module, Layers)
+    return model.module.passes
+
+
+def long_world(model: TorchModel, nodes: int = 60) -> World:
+    """A ring with shortcuts, so that most nodes are many steps apart; the snapshot has four fifths of its pairs."""
+    rng = np.random.default_rng(8)
+    around = [(node, (node + 1) % nodes) for node in range(nodes)]
+    shortcuts = [(node, (node + 3) % nodes) for node in range(0, nodes, 4)]
+    pairs = np.unique(np.sort(np.array(around + shortcuts), axis=1), axis=0)
+    x = sp.csr_array((rng.random((nodes, FEATURES)) < 0.6).astype(np.float32))
+    return World(PublicContext(x, pairs[rng.random(len(pairs)) < 0.8], model), pairs)
+
+
+SECOND_HOP = SmallSets(deletions=TwoHop(), partners=Partners(beyond=12))
+PERMITTED = {
+    "gcn": Sharing.SAME_DEGREES,
+    "sage": Sharing.SAME_EDGES,
+    "gat": Sharing.SAME_EDGES,
+    "gin": Sharing.SAME_EDGES,
+    "outgoing degrees": Sharing.NEVER,
+    "backwards": Sharing.NEVER,
+    "undirected": Sharing.NEVER,
+    "deaf": Sharing.NEVER,
+}
+
+
+@pytest.mark.parametrize("hops", [1, 2, 3, 4])
+@pytest.mark.parametrize("kind", PERMITTED)
+def test_rows_are_shared_as_far_as_the_module_permits(kind: str, hops: int) -> None:
+    model = deep(kind, hops)
+    permitted = PERMITTED[kind]
+    assert sharing_of(model, generic._logits) is permitted
+    assert passes(model) > 0
+
+
+@pytest.mark.parametrize("hops", [1, 2, 3])
+@pytest.mark.parametrize("kind", [kind for kind in PERMITTED if kind != "deaf"])
+def test_deep_modules_are_exact_where_additions_join_far_regions(kind: str, hops: int) -> None:
+    world = long_world(deep(kind, hops))
+    for target in (0, 17):
+        candidates = SECOND_HOP.propose(world.context, target)
+        distant = [pair for pair in candidates.additions if 10 < abs(pair[0] - pair[1]) < 50]
+        assert len(distant) > 4
+        assert any(target not in pair for pair in candidates.additions)
+        assert any(target not in pair for pair in candidates.deletions)
+        agree(world, candidates, np.arange(target % 4, len(candidates), 4))
+
+
+@pytest.mark.parametrize("kind", ["gat", "sage"])
+def test_three_layers_are_exact_on_a_real_graph(kind: str) -> None:
+    data = load_dataset("cora")
+    model = deep(kind, 3, data.features.shape[1], len(data.classes))
+    world = World(PublicContext(data.features, data.snapshot, model), data.edges())
+    rng = np.random.default_rng(2)
+    for target in rng.choice(data.test, 2):
+        candidates = SECOND_HOP.propose(world.context, int(target))
+        agree(world, candidates, rng.choice(len(candidates), 6))
+
+
+@pytest.mark.parametrize("target", [0, 9, 29], ids=["hub", "both", "isolated"])
+@pytest.mark.parametrize("kind", ["gcn", "sage", "gat", "gin"])
+def test_every_way_to_share_rows_gives_the_same_scores(kind: str, target: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = awkward_world(deep(kind, 3))
+    lists = (
+        everything_near(target, world.pairs, 30, features=(0, 2, 3)),
+        SmallSets(deletions=TwoHop(most=40), partners=Partners(beyond=12)).propose(world.context, target),
+    )
+    ways = [Sharing.NEVER, Sharing.SAME_DEGREES] + [Sharing.SAME_EDGES] * (kind != "gcn")
+    for candidates in lists:
+        found = []
+        for sharing in ways:
+            monkeypatch.setattr(generic, "sharing_of", lambda *_, sharing=sharing: sharing)
+            found.append(evaluate(world.graph, world.context, candidates, Deadline(60)).logits)
+        agree(world, candidates, np.arange(0, len(candidates), 29))
+        assert max(np.abs(found[0] - other).max() for other in found[1:]) < 1e-5
+    assert len(lists[1].deletions + lists[1].additions) > WORD or target == 29
+
+
+@pytest.mark.parametrize(
+    ("kind", "too_far"),
+    [
+        ("gcn", Sharing.SAME_EDGES),
+        ("outgoing degrees", Sharing.SAME_DEGREES),
+        ("backwards", Sharing.SAME_DEGREES),
+    ],
+)
+def test_rows_that_are_shared_further_than_the_module_permits_give_other_scores(
+    kind: str, too_far: Sharing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = long_world(deep(kind, 2))
+    monkeypatch.setattr(generic, "sharing_of", lambda *_: too_far)
+    with pytest.raises(AssertionError):
+        agree(world, SmallSets().propose(world.context, 0))
+
+
+@pytest.mark.parametrize("kind", ["gat", "gcn", "backwards"])
+def test_candidates_of_different_subgraphs_share_a_forward_pass(kind: str) -> None:
+    world = long_world(deep(kind, 2))
+    model = world.context.model
+    assert isinstance(model, TorchModel)
+    candidates = SmallSets().propose(world.context, 0)
+    evaluate(world.graph, world.context, candidates, Deadline(60))
+    before = passes(model)
+    evaluate(world.graph, world.context, candidates, Deadline(60))
+    assert len(candidates.pair_sets) > 50
+    assert passes(model) == before + 1
+
+
+@pytest.mark.parametrize("sharing", Sharing)
+def test_many_small_forward_passes_give_the_same_scores_as_one(
+    sharing: Sharing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = long_world(deep("sage", 3))
+    model = world.context.model
+    assert isinstance(model, TorchModel)
+    candidates = SECOND_HOP.propose(world.context, 17)
+    monkeypatch.setattr(generic, "sharing_of", lambda *_: sharing)
+    found, counts = [], []
+    for most_bytes, together in ((2**26, 2**20), (2**14, 1024), (2**14, 7), (1, 1024)):
+        monkeypatch.setattr(generic, "BATCH_BYTES", most_bytes)
+        monkeypatch.setattr(generic, "MOST_CANDIDATES", together)
+        before = passes(model)
+        found.append(evaluate(world.graph, world.context, candidates, Deadline(60)).logits)
+        counts.append(passes(model) - before)
+    assert counts[0] == 1
+    assert min(counts[1:]) > 5
+    assert max(np.abs(found[0] - other).max() for other in found[1:]) < 1e-5
+
+
+@pytest.mark.parametrize("kind", ["sage", "gcn", "backwards"])
+def test_several_graphs_are_evaluated_as_each_is_alone_in_fewer_passes(kind: str) -> None:
+    world = long_world(deep(kind, 2))
+    model = world.context.model
+    assert isinstance(model, TorchModel)
+    rng = np.random.default_rng(4)
+    graphs = [private(world.pairs[rng.random(len(world.pairs)) < share], 60) for share in (1, 0.9, 0.5, 0)]
+    candidates = SmallSets().propose(world.context, 3)
+    alone = [evaluate_module(graph, world.context, candidates, Deadline(60)) for graph in graphs]
+    before = passes(model)
+    together = evaluate_module_on_all(graphs, world.context, candidates, Deadline(60))
+    assert passes(model) == before + 1
+    for one, other in zip(alone, together, strict=True):
+        assert np.abs(one.logits - other.logits).max() < 1e-5
+        assert (one.effective == other.effective).all()
+    assert evaluate_module_on_all([], world.context, candidates, Deadline(60)) == []
+
+
+def test_an_overrunning_module_is_stopped_before_its_next_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = long_world(deep("sage", 2))
+    model = world.context.model
+    assert isinstance(model, TorchModel)
+    candidates = SmallSets().propose(world.context, 3)
+    evaluate(world.graph, world.context, candidates, Deadline(60))
+    before = passes(model)
+    monkeypatch.setattr(generic, "BATCH_BYTES", 1)
+    with pytest.raises(Overrun):
+        evaluate(world.graph, world.context, candidates, Deadline(-1))
+    assert passes(model) == before

@@ -3,128 +3,120 @@
 Zone: private
 Claim: equals a full-graph forward pass on every candidate for every module whose output at the target depends on the
     nodes within `hops` steps and on their degrees alone.
-Why: the subgraph keeps every node within `hops` steps in the graph with all possible additions, with all its edges,
-    so that these nodes have their true degrees. What lies at the far end of an edge that leads out of it can reach the
-    target in no fewer than `hops` + 1 steps, so featureless stand-ins take its place. Candidates are disjoint copies
-    of the subgraph in one batch.
+Why: generic_rows.py lays out one graph of rows for many candidates, in which the target has its true surroundings under
+    each of them. Rows are shared between candidates as far as the module permits, which a trial on made-up graphs shows
+    (generic_sharing.py). Layouts of several graphs are disjoint, except for stand-ins, which are more than `hops` steps
+    from each target, so one forward pass evaluates them all.
 Check: tests/private/test_evaluators.py::test_both_evaluators_equal_a_full_forward_pass
 """
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privcfs.private.deadline import Deadline
+from privcfs.private.evaluators.generic_rows import Area, Rows, Sharing
+from privcfs.private.evaluators.generic_sharing import sharing_of
 from privcfs.private.evaluators.outcomes import Outcomes, effective_operations
 from privcfs.private.graph import PrivateGraph
 from privcfs.public.candidates.candidates import Candidates, membership
 from privcfs.public.context import Readable
 from privcfs.public.models.torch_module import TorchModel
 
-if TYPE_CHECKING:
-    import torch
-
-Bools = NDArray[np.bool_]
-Numbers = NDArray[np.int64]
-BATCH_BYTES = 32 * 2**20  # of copied features per batch
+Floats = NDArray[np.float32]
+# Of features and first-layer messages in one forward pass. On Cora, GAT is slower with less, and GraphSAGE with more.
+BATCH_BYTES = 32 * 2**20
+MOST_CANDIDATES = 1024  # Upper bound on the candidates that are laid out together.
 
 
 def evaluate_module(graph: PrivateGraph, context: Readable, candidates: Candidates, deadline: Deadline) -> Outcomes:
     """Class scores of the target under every candidate."""
-    import torch
+    return evaluate_module_on_all([graph], context, candidates, deadline)[0]
 
+
+def evaluate_module_on_all(
+    graphs: Sequence[PrivateGraph], context: Readable, candidates: Candidates, deadline: Deadline
+) -> list[Outcomes]:
+    """Class scores of the target under every candidate on each of several graphs, which share forward passes."""
+    if not graphs:
+        return []
     model = context.model
     assert isinstance(model, TorchModel)
-    effective = effective_operations(graph, candidates)
-    chosen = membership(candidates.pair_sets, len(effective)) & effective
-    area = _area(graph, candidates, model.hops, chosen)
-    inner = torch.from_numpy(context.feature_rows(area.nodes).toarray())
-    x = torch.cat([inner, torch.zeros(area.stand_ins, inner.shape[1])])
-    masks = torch.tensor(membership(candidates.feature_sets, len(candidates.features)))
-    batch = max(1, BATCH_BYTES // (x.numel() * 4))
-    logits = np.empty((len(candidates), model.number_of_classes), np.float32)
-    for first, width, alive in zip(candidates.starts, candidates.feature_set_counts, area.alive, strict=False):
-        edges = torch.from_numpy(np.ascontiguousarray(area.pairs[alive].T))
-        for start in range(0, int(width), batch):
+    logits = _logits(graphs, context, candidates, deadline, sharing_of(model, _logits))
+    chosen = membership(candidates.pair_sets, len(candidates.deletions) + len(candidates.additions))
+    return [
+        Outcomes(
+            candidates, np.ascontiguousarray(scores.T), (chosen & effective_operations(graph, candidates)).sum(axis=1)
+        )
+        for graph, scores in zip(graphs, logits, strict=True)
+    ]
+
+
+def _logits(
+    graphs: Sequence[PrivateGraph], context: Readable, candidates: Candidates, deadline: Deadline, sharing: Sharing
+) -> Floats:
+    """Class scores of the target: (graphs, candidates, classes)."""
+    model = context.model
+    assert isinstance(model, TorchModel)
+    most = BATCH_BYTES // (4 * model.number_of_features)
+    blocks: list[Floats] = []
+    waiting: list[Rows] = []
+    for rows in _layouts(graphs, candidates, model.hops, sharing, most):
+        deadline.check()
+        if waiting and sum(one.size for one in waiting) + rows.size > most:
+            blocks.append(_forward(model, context, candidates, waiting))
+            waiting = []
             deadline.check()
-            part = masks[start : min(start + batch, int(width))]
-            here = first + start
-            logits[here : here + len(part)] = _forward(model, x, edges, part, candidates.features)
+        waiting.append(rows)
+    blocks.append(_forward(model, context, candidates, waiting))
     deadline.check()
-    return Outcomes(candidates, np.ascontiguousarray(logits.T), chosen.sum(axis=1))
+    return np.concatenate(blocks).reshape(len(graphs), len(candidates), -1)
 
 
-def _forward(
-    model: TorchModel,
-    x: "torch.Tensor",
-    edges: "torch.Tensor",
-    masks: "torch.Tensor",
-    features: tuple[int, ...],
-) -> NDArray[np.float32]:
-    """Class scores of node 0 of disjoint copies of one graph, each with its own features of node 0 masked."""
+def _layouts(
+    graphs: Sequence[PrivateGraph], candidates: Candidates, hops: int, sharing: Sharing, most: int
+) -> Iterator[Rows]:
+    """Rows for all candidates on the first graph, then on the second, and so on, of size `most` or less.
+
+    Each layout of a graph repeats the rows that no candidate changes. Where these are many, layouts may be larger.
+    """
+    pair_sets, feature_sets = candidates.parts()
+    for graph in graphs:
+        area = Area.around(graph, candidates, hops, sharing)
+        room = max(most, 2 * area.size)
+        together = MOST_CANDIDATES if sharing is not Sharing.NEVER else max(1, room // area.size)
+        ahead = [
+            np.arange(start, min(start + together, len(candidates))) for start in range(0, len(candidates), together)
+        ]
+        ahead.reverse()
+        while ahead:
+            positions = ahead.pop()
+            rows = area.rows(pair_sets[positions], feature_sets[positions])
+            if rows.size <= room or len(positions) == 1:
+                yield rows
+            else:
+                ahead += reversed(np.array_split(positions, min(rows.size // room + 2, len(positions))))
+
+
+def _forward(model: TorchModel, context: Readable, candidates: Candidates, parts: Sequence[Rows]) -> Floats:
+    """Class scores of the target for the candidates of several layouts, in one forward pass."""
     import torch
 
-    copies, nodes = len(masks), len(x)
-    many = x.repeat(copies, 1)
-    tops = many[::nodes]
-    tops[:, list(features)] *= ~masks
-    many[::nodes] = tops
-    both = torch.cat([edges, edges.flip(0)], dim=1)
-    offsets = torch.arange(copies).repeat_interleave(both.shape[1]) * nodes
+    ends = np.cumsum([len(rows.nodes) for rows in parts])
+    count, stand_ins = int(ends[-1]), max(rows.stand_ins for rows in parts)
+    x = np.zeros((count + stand_ins, model.number_of_features), np.float32)
+    context.feature_rows(np.concatenate([rows.nodes for rows in parts])).toarray(out=x[:count])
+    masks = membership(candidates.feature_sets, len(candidates.features))
+    edges, answers = [], []
+    for rows, end in zip(parts, ends, strict=True):
+        first = end - len(rows.nodes)
+        x[first : first + len(rows.feature_sets), list(candidates.features)] *= ~masks[rows.feature_sets]
+        edges.append(rows.edges + np.where(rows.edges < len(rows.nodes), first, count - len(rows.nodes)))
+        answers.append(first + rows.answers)
     with torch.no_grad():
-        scores = model.module(many, both.repeat(1, copies) + offsets)
-    if scores.shape != (copies * nodes, model.number_of_classes):
+        scores = model.module(torch.from_numpy(x), torch.from_numpy(np.concatenate(edges, axis=1)))
+    if scores.shape != (len(x), model.number_of_classes):
         raise ValueError(f"the module returned shape {tuple(scores.shape)}")
-    array: NDArray[np.float32] = scores[::nodes].numpy()
-    return array
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Area:
-    """The part of the graph that can matter; pairs use positions in `nodes`, and positions after it for stand-ins."""
-
-    nodes: Numbers  # the target first
-    stand_ins: int
-    pairs: Numbers  # private edges and possible additions
-    alive: Bools  # (states, pairs): which of them a state has
-
-
-def _area(graph: PrivateGraph, candidates: Candidates, hops: int, chosen: Bools) -> _Area:
-    additions = np.array(candidates.additions, np.int64).reshape(-1, 2)
-    nodes = _within(graph, candidates.target, additions, hops)
-    owner, other = graph.neighbours_of(nodes)
-    edges = np.unique(np.sort(np.column_stack([nodes[owner], other]), axis=1), axis=0)
-    near = ~graph.has_edges(additions) & np.isin(additions, nodes).any(axis=1)
-    pairs = np.concatenate([edges, additions[near]])
-    alive = np.ones((len(chosen), len(pairs)), np.bool_)
-    alive[:, len(edges) :] = chosen[:, len(candidates.deletions) :][:, near]
-    for operation, pair in enumerate(candidates.deletions):
-        alive[np.ix_(chosen[:, operation], np.flatnonzero((edges == pair).all(axis=1)))] = False
-    local, stand_ins = _localised(pairs, nodes)
-    return _Area(nodes, stand_ins, local, alive)
-
-
-def _within(graph: PrivateGraph, target: int, additions: Numbers, hops: int) -> Numbers:
-    """The target, then every node within so many steps of it once all additions are made."""
-    nodes = np.array([target])
-    for _ in range(hops):
-        _, reached = graph.neighbours_of(nodes)
-        partners = additions[np.isin(additions, nodes).any(axis=1)].ravel()
-        nodes = np.concatenate([nodes, np.setdiff1d(np.concatenate([reached, partners]), nodes)])
-    return nodes
-
-
-def _localised(pairs: Numbers, nodes: Numbers) -> tuple[Numbers, int]:
-    """Pairs by position in `nodes`; an end outside becomes a stand-in that no other pair of the inner end has."""
-    order = np.argsort(nodes)
-    position = order[np.searchsorted(nodes, pairs, sorter=order).clip(max=len(nodes) - 1)]
-    outside = nodes[position] != pairs
-    leads_out = np.flatnonzero(outside.any(axis=1))
-    inner = position[leads_out][~outside[leads_out]]
-    by_inner = np.argsort(inner, kind="stable")
-    rank = np.empty(len(inner), np.int64)
-    rank[by_inner] = np.arange(len(inner)) - np.searchsorted(inner[by_inner], inner[by_inner])
-    position[outside] = len(nodes) + rank
-    return position, int(rank.max(initial=-1)) + 1
+    logits: Floats = scores.numpy()[np.concatenate(answers)]
+    return logits

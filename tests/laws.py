@@ -25,7 +25,7 @@ class Seen:
     scores: Scores
 
     def mechanism(self, epsilon: str) -> Mechanism:
-        return self.method.prepare(self.context, self.candidates, Fraction(epsilon))
+        return self.method.prepare(self.context, self.candidates, Fraction(epsilon)).mechanism
 
     def probabilities(self, epsilon: str) -> NDArray[np.float64]:
         return self.mechanism(epsilon).probabilities(self.scores, Fraction(epsilon))

@@ -12,6 +12,7 @@ from urllib.parse import quote
 from privcfs.errors import LedgerError, MissingDependency, PrivcfsError, error_named
 from privcfs.public.interventions import Intervention
 from privcfs.public.labels import labels_from_dict
+from privcfs.public.public_answer import PublicAnswer
 from privcfs.public.release import Release
 
 try:
@@ -59,18 +60,19 @@ class Client:
         """The public list; free."""
         return self._fields("GET", f"/v1/candidates/{_node(target)}&most={most}")
 
-    def quote(self, epsilon: str) -> dict[str, Any]:
-        """What a release would cost, and whether it fits; free."""
-        return self._fields("GET", f"/v1/quote?epsilon={quote(str(epsilon))}")
+    def quote(self, epsilon: str, target: int | str | None = None) -> dict[str, Any]:
+        """What a release would cost, whether it fits and, for a target, what to expect of it; free."""
+        about = "" if target is None else f"&target={quote(str(target))}"
+        return self._fields("GET", f"/v1/quote?epsilon={quote(str(epsilon))}{about}")
 
-    def dry_run(self, target: int | str, epsilon: str) -> Intervention:
+    def dry_run(self, target: int | str, epsilon: str) -> PublicAnswer:
         """What an answer might look like, drawn on the public snapshot; free."""
         found = self._ask("POST", "/v1/dry-run", {"target": _target(target), "epsilon": str(epsilon)})
-        return _intervention(found)
+        return _public_answer(found)
 
-    def guess(self, target: int | str) -> Intervention:
+    def guess(self, target: int | str) -> PublicAnswer:
         """The honest zero: the best guess from public data alone; free."""
-        return _intervention(self._ask("GET", f"/v1/guess/{_node(target)}"))
+        return _public_answer(self._ask("GET", f"/v1/guess/{_node(target)}"))
 
     def budget(self) -> dict[str, Any]:
         """What you have spent and what is left."""
@@ -119,9 +121,11 @@ def _node(target: int | str) -> str:
     return f"{quote(str(target))}?by_number={'false' if isinstance(target, str) else 'true'}"
 
 
-def _intervention(fields: dict[str, Any]) -> Intervention:
+def _public_answer(fields: dict[str, Any]) -> PublicAnswer:
     """One that costs nothing, with the names of its nodes."""
-    return Intervention.from_dict(fields["intervention"], labels_from_dict(fields.get("labels", {})))
+    labels, confidence = labels_from_dict(fields.get("labels", {})), fields.get("confidence")
+    believed = None if confidence is None else float(confidence)
+    return PublicAnswer(fields["target"], Intervention.from_dict(fields["intervention"]), believed, labels)
 
 
 def _release(fields: dict[str, Any]) -> Release:

@@ -61,7 +61,7 @@ def law(data: Dataset, target: int, method: Method) -> str:
     scores = method.utility.score(evaluate(graph_of(data.name), context, candidates, UNHURRIED))
     parts = [*(one.in_numbers() for one in candidates), repr(scores.grid), str(scores.unseal().tolist())]
     for price in map(Fraction, PRICES):
-        mechanism = method.prepare(context, candidates, price)
+        mechanism = method.prepare(context, candidates, price).mechanism
         parts.append(repr(mechanism))
         if len(candidates) <= EXACT:
             exact = mechanism.exact_probabilities(scores, price)

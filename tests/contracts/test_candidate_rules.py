@@ -5,8 +5,8 @@ import inspect
 import pytest
 
 from privcfs import PublicContext
-from privcfs.public.beliefs import surroundings
-from privcfs.public.candidates import RULES
+from privcfs.public import nearby
+from privcfs.public.candidates import RULES, partners
 from privcfs.public.candidates.candidates import CandidateRule
 from tests.worlds import random_world
 
@@ -20,7 +20,9 @@ def test_a_rule_proposes_a_proper_list(
     rule: CandidateRule, seed: int, large: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if large:
-        monkeypatch.setattr(surroundings, "MOST_WHOLE", 0)
+        monkeypatch.setattr(nearby, "MOST_KEPT", 0)
+        monkeypatch.setattr(nearby, "HUB", 2)
+        monkeypatch.setattr(partners, "MOST_PAIRS", 12)
     context = random_world(seed, nodes=12).context
     for target in range(4):
         proposed = rule.propose(context, target)

@@ -247,7 +247,7 @@ def test_what_is_drawn_beyond_an_answer_contains_it_or_is_empty(method: Method) 
 
 def test_going_beyond_needs_a_base_measure() -> None:
     vault = vault_of(random_world(4), Method(SmallSets(), mechanism=PermuteAndFlip()))
-    with pytest.raises(InputError, match="beyond needs a mechanism with a base measure; permute-and-flip has none"):
+    with pytest.raises(InputError, match="avoiding and beyond need a mechanism with a base measure; permute-and-flip"):
         vault.release(0, "1", beyond=MIXED)
     assert vault.balance().spent == 0
 

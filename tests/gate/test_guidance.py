@@ -10,13 +10,11 @@ from scipy.optimize import linprog
 from privcfs import Method, Vault
 from privcfs.embedded import load_dataset
 from privcfs.errors import SettingsError
-from privcfs.gate import guidance
+from privcfs.gate import imagining
 from privcfs.gate.guidance import Rehearsal
 from privcfs.gate.mechanisms.rank_profile import SubsetSelection
 from privcfs.gate.method import GUIDED
-from privcfs.private.evaluators import evaluate
-from privcfs.public.beliefs import worlds
-from privcfs.public.beliefs.plan import Belief
+from privcfs.public.beliefs.plan import short_list
 from privcfs.public.beliefs.worlds import Worlds
 from privcfs.public.candidates.actionability import Actionability
 from privcfs.public.candidates.costs import Costs
@@ -32,7 +30,7 @@ ONE = Fraction(1)
 def prepared(world: World, guide: Rehearsal = FEW, target: int = 0, epsilon: Fraction = ONE) -> SubsetSelection:
     method = Method(SmallSets(), guide=guide)
     candidates = method.candidates.propose(world.context, target)
-    mechanism = method.prepare(world.context, candidates, epsilon)
+    mechanism = method.prepare(world.context, candidates, epsilon).mechanism
     assert isinstance(mechanism, SubsetSelection)
     assert len(mechanism.base) == len(candidates)
     return mechanism
@@ -51,47 +49,12 @@ def test_the_prepared_draw_is_the_same_whatever_the_private_graph(tmp_path: Path
     assert prepared(world) == prepared(other)
 
 
-def test_worlds_keep_the_snapshot_and_add_as_many_pairs_as_are_thought_hidden() -> None:
-    data = load_dataset("cora")
-    context = data.context()
-    known = {tuple(pair) for pair in context.snapshot.pairs.tolist()}
-    for disclosed, expected in ((0.5, len(known)), (0.8, len(known) / 4), (1.0, 0)):
-        worlds = Worlds(3, disclosed).imagine(context)
-        assert len(worlds) == 3
-        for pairs in worlds:
-            found = {tuple(pair) for pair in pairs.tolist()}
-            assert known <= found
-            assert 0.9 * expected - 1 <= len(found) - len(known) <= expected
-    again = Worlds(3, 0.5).imagine(context)
-    assert all((a == b).all() for a, b in zip(again, Worlds(3, 0.5).imagine(context), strict=True))
-
-
-def test_worlds_without_a_snapshot_have_the_degree_that_is_believed() -> None:
-    data = load_dataset("cora")
-    from privcfs import PublicContext
-
-    context = PublicContext(data.features, np.empty((0, 2), np.int64), data.model("snapshot"))
-    (pairs,) = Worlds(1, 0.0, degree=4).imagine(context)
-    assert 3.4 < 2 * len(pairs) / context.number_of_nodes <= 4
-
-
-def test_few_graphs_are_imagined_where_they_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    context = load_dataset("cora").context()
-    monkeypatch.setattr(worlds, "MOST_PAIRS", 5 * 5278)
-    assert len(Worlds().imagine(context)) == 5
-    monkeypatch.setattr(worlds, "MOST_PAIRS", 1)
-    assert len(Worlds().imagine(context)) == 1
-
-
 def test_a_long_list_is_rehearsed_on_few_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
     world = random_world(2, nodes=12)
-    seen: list[int] = []
-    monkeypatch.setattr(guidance, "evaluate", lambda *asked: seen.append(1) or evaluate(*asked))  # type: ignore[func-returns-value]
-    prepared(world, Rehearsal(Worlds(20), doubt=0.04))
-    assert len(seen) == 21
-    monkeypatch.setattr(guidance, "MOST_OUTCOMES", 1)
-    prepared(world, Rehearsal(Worlds(20), doubt=0.03))
-    assert len(seen) == 21 + 9
+    candidates, utility = SmallSets().propose(world.context, 0), Method().utility
+    assert len(Rehearsal(Worlds(20)).belief(world.context, candidates, utility).margins) == 1 + 20
+    monkeypatch.setattr(imagining, "MOST_OUTCOMES", 1)
+    assert len(Rehearsal(Worlds(21)).belief(world.context, candidates, utility).margins) == 1 + 8
 
 
 @pytest.mark.parametrize("wrong", [{"number": 0}, {"disclosed": 1.5}, {"degree": -1}])
@@ -112,22 +75,23 @@ def optimum(flips: np.ndarray, likelihood: np.ndarray, odds: float) -> float:
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 @pytest.mark.parametrize("seed", range(4))
-def test_the_measure_is_nearly_the_best_that_any_selection_can_have(seed: int, epsilon: float) -> None:
+def test_the_short_list_is_nearly_the_best_that_any_selection_can_have(seed: int, epsilon: float) -> None:
     rng = np.random.default_rng(seed)
-    flips = rng.random((12, 40)) < rng.beta(0.6, 1.5, 40)
-    flips[:, 0] = False
-    likelihood, odds = np.full(12, 1 / 12), float(np.exp(epsilon))
-    measure = Belief(flips, np.ones(40), likelihood).best_measure(epsilon)
-    base, share = np.array(measure.base) / sum(measure.base), float(measure.share)
-    hit = flips @ base
-    reached = float(likelihood @ ((hit + (odds - 1) * np.minimum(hit, share)) / (1 + share * (odds - 1))))
+    flips = (rng.random((12, 40)) < rng.beta(0.6, 1.5, 40)).astype(np.float32)
+    flips[:, 0] = 0
+    likelihood, odds = np.full(12, 1 / 12, np.float32), float(np.exp(epsilon))
+    chosen, expected = short_list(flips, np.ones(40, np.float32), likelihood, odds)
+    hits = flips[:, chosen].sum(axis=1)
+    reached = float(likelihood @ (hits + (odds - 1) * (hits > 0)) / (len(chosen) + odds - 1))
     best = optimum(flips.astype(float), likelihood, odds)
-    assert best - 0.02 <= reached <= best + 1e-6
+    assert expected == pytest.approx(reached, abs=1e-5)
+    assert best - 0.03 <= reached <= best + 1e-5
 
 
 def test_a_list_without_hope_is_still_drawn_from() -> None:
-    measure = Belief(np.zeros((3, 5), np.bool_), np.ones(5), np.full(3, 1 / 3)).best_measure(1.0)
-    assert sum(measure.base) > 0
+    chosen, worth = short_list(np.zeros((3, 5), np.float32), np.ones(5, np.float32), np.full(3, 1 / 3, np.float32), 2.0)
+    assert len(chosen) == 1
+    assert worth == 0
     world = random_world(3, nodes=5)
     lonely = Method(SmallSets(allowed=Actionability(frozenset(range(5)), frozenset(range(6)))), guide=FEW)
     assert len(lonely.candidates.propose(world.context, 0)) == 1
@@ -191,6 +155,8 @@ def test_no_intervention_is_said_where_nothing_flips_and_rarely_elsewhere() -> N
 
 
 def test_a_guide_that_makes_no_sense_is_refused() -> None:
-    for wrong in ({"doubt": 0.6}, {"thrift": -1.0}, {"nothing": 0.95}):
-        with pytest.raises(SettingsError, match="doubt must lie from 0 to"):
+    for wrong in ({"thrift": -1.0}, {"nothing": 0.95}):
+        with pytest.raises(SettingsError, match="nothing must lie from 0 to 0.9"):
             Rehearsal(**wrong)  # type: ignore[arg-type]
+    with pytest.raises(SettingsError, match="doubt is 0; it must lie above 0"):
+        Rehearsal(doubt=0)

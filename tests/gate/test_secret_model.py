@@ -62,7 +62,7 @@ def test_the_secret_model_is_the_one_that_is_explained() -> None:
     laws = []
     for one in secrets:
         scores = method.utility.score(evaluate(world.graph, one, candidates, Deadline(60)))
-        laws.append(method.prepare(context, candidates, Fraction(4)).probabilities(scores, Fraction(4)))
+        laws.append(method.prepare(context, candidates, Fraction(4)).mechanism.probabilities(scores, Fraction(4)))
     ratio = (laws[0] / laws[1]).max()
     assert 1.5 < ratio <= np.exp(4) * (1 + 1e-9)
 

@@ -31,13 +31,16 @@ from privcfs.gate.certificates import verify
 from privcfs.gate.ledger.ledger import Ledger
 from privcfs.gate.ledger.memory import MemoryLedger
 from privcfs.gate.mechanisms import MECHANISMS
+from privcfs.gate.questions.question import Asker, Evaluate
+from privcfs.gate.questions.release import ReleaseQuestion
 from privcfs.private.evaluators import evaluate
 from privcfs.private.utilities import UTILITIES
+from privcfs.private.utilities.utility import Scores
 from privcfs.public.assumptions import SIMULATED
 from privcfs.public.candidates import RULES
 from privcfs.public.candidates.small_sets import SmallSets
 from tests.laws import look
-from tests.worlds import World, named_world, random_world
+from tests.worlds import World, named_world, random_pairs, random_world
 
 NODES = 8
 
@@ -77,7 +80,47 @@ def test_a_release_has_no_private_field(world: World, url: str) -> None:
         "assumptions",
         "analyst",
         "request_id",
+        "confidence",
     }
+
+
+def certificates(vault: Vault) -> list[str]:
+    """What every draw about a node would leave after a release about it, whichever candidate is drawn."""
+    found = []
+    for target in range(NODES):
+        vault.release(target, "1")
+        question = ReleaseQuestion(vault._side, Asker("a", "r"), target, "1")
+        found += [question.answer(position) for position in range(len(question.candidates))]
+    return found
+
+
+def test_the_confidence_of_an_answer_is_the_same_whatever_the_private_graph(world: World, tmp_path: Path) -> None:
+    texts = []
+    for number, pairs in enumerate(([], [(0, 1), (1, 2)], random_pairs(np.random.default_rng(3), NODES, 0.8))):
+        graph = PrivateGraph.from_edges(pairs, number_of_nodes=world.context.number_of_nodes)
+        vault = Vault(graph, world.context, ledger=f"sqlite:///{tmp_path / str(number)}.db", limit="9")
+        texts.append(certificates(vault))
+    assert texts[0] == texts[1] == texts[2]
+    assert len({json.loads(text)["confidence"] for text in texts[0]}) > 1
+
+
+def test_a_release_that_prints_its_own_score_is_found_out(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Scores] = []
+    score = ReleaseQuestion.score
+
+    def remember(question: ReleaseQuestion, evaluate: Evaluate) -> Scores:
+        seen.append(score(question, evaluate))
+        return seen[-1]
+
+    def peek(_: ReleaseQuestion, position: int) -> float:
+        return float(seen[-1].unseal()[position] / seen[-1].grid.denominator) if seen else 0.0
+
+    monkeypatch.setattr(ReleaseQuestion, "score", remember)
+    monkeypatch.setattr(ReleaseQuestion, "confidence", peek)
+    with pytest.raises(AssertionError):
+        test_the_confidence_of_an_answer_is_the_same_whatever_the_private_graph(world, tmp_path)
 
 
 def test_the_same_request_returns_the_same_release_and_pays_once(world: World, url: str) -> None:
@@ -346,7 +389,8 @@ def test_every_answer_names_nodes_as_the_public_does(url: str) -> None:
         assert str(release.intervention) == in_names(release.intervention)
         assert release.target_name == "person-3"
     assert any(len(release.labels) > 1 for release in found)
-    free = [vault.guess("person-3"), vault.dry_run("person-3", "1"), *vault.propose("person-3")]
+    unpaid = [vault.guess("person-3"), vault.dry_run("person-3", "1")]
+    free = [*(one.intervention for one in unpaid), *vault.propose("person-3")]
     assert [str(one) for one in free] == [in_names(one) for one in free]
     verdict = vault.confirm("person-3", Intervention(delete=((3, 5),)), "1")
     assert verdict.labels == {3: "person-3", 5: "person-5"}

@@ -5,12 +5,13 @@ from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from weakref import ref
 
+import numpy as np
+
 from privcfs.embedded import load_dataset
 from privcfs.gate.method import GUIDED
 from privcfs.gate.questions.release import lay_out
-from privcfs.public.beliefs.surroundings import is_large, surroundings
-from privcfs.public.candidates.partners import snapshot_logits
 from privcfs.public.context import PublicContext
+from privcfs.public.nearby import snapshot_logits
 from privcfs.public.per_context import per_context
 from tests.worlds import random_world
 
@@ -66,16 +67,6 @@ def test_a_cache_that_held_the_context_would_be_found_out() -> None:
 def test_threads_get_the_same_result() -> None:
     context = load_dataset("cora").context()
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(snapshot_logits, [context] * 16))
+        found = list(pool.map(snapshot_logits, [context] * 16, [np.arange(50)] * 16))
     assert all((one == found[0]).all() for one in found)
 
-
-def test_a_context_with_another_limit_has_the_same_digest_and_caches_of_its_own() -> None:
-    context = load_dataset("cora").context()
-    whole = surroundings(context, (100,))
-    part_only = context.with_whole_limit(0)
-    assert not is_large(context)
-    assert is_large(part_only)
-    assert part_only.digest == context.digest
-    assert len(surroundings(part_only, (100,)).nodes) < len(whole.nodes)
-    assert surroundings(context, (100,)) is whole

@@ -11,7 +11,7 @@ from rich.progress import Progress
 
 import privcfs
 from privcfs.cli.demo import run_demo
-from privcfs.cli.output import console, emit, odds, say, warn
+from privcfs.cli.output import console, emit, learning, odds, say, warn
 from privcfs.cli.spending import YesOption, agree_to_one
 from privcfs.embedded import NAMES
 from privcfs.errors import BudgetExhausted, InputError, SettingsError, VerificationFailed
@@ -23,13 +23,16 @@ from privcfs.gate.ledger import SQLITE
 from privcfs.gate.ledger.heads import HeadFile
 from privcfs.gate.ledger.ledger import Ledger
 from privcfs.gate.method import going_beyond
+from privcfs.gate.public_guess import public_guess
 from privcfs.gate.questions.question import OWNER
 from privcfs.gate.questions.suggestions import MOST_SUGGESTIONS
 from privcfs.gate.snapshots import ONE_EDGE, Noise, publish_snapshot
 from privcfs.owner.account import exists
 from privcfs.owner.template import template
 from privcfs.owner.vault_file import VaultFile, read_vault_file
+from privcfs.public.confidence import MEANING, after_verdict, in_percent, said
 from privcfs.public.epsilon import parse_epsilon, show
+from privcfs.public.public_answer import PublicAnswer
 from privcfs.public.release import Release
 from privcfs.public.words import in_words
 
@@ -125,7 +128,7 @@ def explain(
     if request_id is not None and len(targets) > 1:
         raise InputError("request-id names one release; ask for one target at a time, or leave it out.")
     file = read_vault_file(vault)
-    opened = file.vault()
+    opened = file.vault(progress=learning)
     warn(file.account.other_limit(opened.ledger))
     context = opened.context
     nodes = [context.node(target) for target in targets]
@@ -150,9 +153,10 @@ def explain(
                     for line in in_words(release.intervention):
                         say(f"  {line}")
                     say(f"  request id {release.request_id}")
+                    if release.confidence is not None:
+                        say(f"  flips the decision with probability {release.confidence:.2f}, by public data alone")
             if not as_json:
-                guess = ", ".join(in_words(opened.guess(node)))
-                say(f"  (for nothing, public data alone suggest: {guess})")
+                say(f"  (for nothing, public data alone suggest: {_guess_in_words(opened.guess(node))})")
     if not as_json:
         balance = opened.balance()
         if balance.spent == spent:
@@ -180,15 +184,19 @@ def confirm(
     """Pay to learn whether a released change really flips the decision: a noisy yes or no."""
     release = _read_release(certificate)[1]
     file = read_vault_file(vault)
-    opened = file.vault()
+    opened = file.vault(progress=learning)
     warn(file.account.other_limit(opened.ledger))
     agree_to_one(opened.cost(epsilon), opened.ledger, analyst, request_id, yes)
     verdict = opened.confirm(release.target, release.intervention, epsilon, analyst=analyst, request_id=request_id)
+    before = release.confidence
+    after = None if before is None else after_verdict(before, verdict.flips, verdict.reliability)
     if as_json:
-        emit({**json.loads(verdict.to_json()), "reliability": verdict.reliability})
+        emit({**json.loads(verdict.to_json()), "reliability": verdict.reliability, "confidence": said(after)})
         return
     say(f"Does it flip the decision on {verdict.target_name}: {verdict.intervention}?")
     say(f"{'Yes' if verdict.flips else 'No'}: such an answer is right with probability {verdict.reliability:.3f}.")
+    if before is not None and after is not None:
+        say(f"The probability that the change flips the decision was {before:.2f} before, and is {after:.2f} now.")
     say(f"Guarantee: {verdict.guarantee}.")
 
 
@@ -204,7 +212,7 @@ def select(
 ) -> None:
     """Pay for a private choice of whom to explain: one node of the list, close calls being likelier."""
     file = read_vault_file(vault)
-    opened = file.vault()
+    opened = file.vault(progress=learning)
     warn(file.account.other_limit(opened.ledger))
     agree_to_one(opened.cost(epsilon), opened.ledger, analyst, request_id, yes)
     chosen = opened.select(targets, epsilon, analyst=analyst, request_id=request_id)
@@ -380,6 +388,39 @@ def candidates(
         say(f"  {item}")
     if len(listed) < len(proposed):
         say(f"  ... and {len(proposed) - len(listed):,} more (--most)")
+
+
+@app.command()
+def guess(
+    targets: Annotated[list[str], typer.Argument(help="Nodes, by number or public name.")],
+    epsilon: Annotated[str, typer.Option(help="Show beside it what to expect of a release at this price.")] = "1",
+    vault: VaultOption = VAULT,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what public data alone suggest, and what a paid answer would add. Costs nothing and reads no edge."""
+    file = read_vault_file(vault)
+    context = file.context()
+    method = file.believing_method(context, learning)
+    price = file.checked_price(epsilon)
+    for node in [context.node(target) for target in targets]:
+        proposed = method.candidates.propose(context, node)
+        position, confidence = public_guess(context, proposed, method)
+        labels = context.labels({node, *proposed[position].nodes})
+        found = PublicAnswer(node, proposed[position], confidence, labels)
+        expected = method.prepare(context, proposed, price).expected
+        if as_json:
+            emit({**found.to_dict(), "epsilon": "0", "price": show(price), "expected_of_a_release": said(expected)})
+            continue
+        say(f"Node {context.label(node)}, epsilon 0: {_guess_in_words(found)}")
+        if expected is not None:
+            say(f"  A release at epsilon {show(price)} would flip the decision with probability {expected:.2f}.")
+    if not as_json:
+        say(MEANING)
+
+
+def _guess_in_words(found: PublicAnswer) -> str:
+    """A free answer and how sure it is."""
+    return f"{', '.join(in_words(found.intervention))}{in_percent(found.confidence)}"
 
 
 @app.command()

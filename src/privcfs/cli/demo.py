@@ -96,21 +96,22 @@ def _story(data: Dataset, release: Release, context: PublicContext, vault: Vault
 
 def _mechanism(context: PublicContext, release: Release) -> Mechanism:
     """What this release was drawn by."""
-    return METHOD.prepare(context, METHOD.candidates.propose(context, release.target), release.epsilon)
+    return METHOD.prepare(context, METHOD.candidates.propose(context, release.target), release.epsilon).mechanism
 
 
 def behind_the_curtain(graph: PrivateGraph, context: PublicContext, release: Release) -> dict[str, Any]:
     """What only the owner could compute, and the honest zero: the best guess from public data alone."""
     candidates = METHOD.candidates.propose(context, release.target)
     outcomes = evaluate(graph, context, candidates, Deadline(METHOD.evaluation_seconds))
-    guess = list(candidates).index(public_guess(context, candidates))
+    guess, confidence = public_guess(context, candidates, METHOD)
     flips = outcomes.flips()
-    mechanism = METHOD.prepare(context, candidates, release.epsilon)
+    mechanism = METHOD.prepare(context, candidates, release.epsilon).mechanism
     probabilities = mechanism.probabilities(METHOD.utility.score(outcomes), release.epsilon)
     return {
         "release_flips": bool(flips[list(candidates).index(release.intervention)]),
         "chance": float(probabilities @ flips),
         "guess": in_words(context.named(candidates[guess])),
+        "guess_confidence": confidence,
         "guess_flips": bool(flips[guess]),
         "ceiling": bool(flips.any()),
     }

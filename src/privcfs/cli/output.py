@@ -30,6 +30,11 @@ def warn(text: str) -> None:
         sys.stderr.write(f"Note: {printable(text)}\n")
 
 
+def learning(step: str) -> None:
+    """What a vault is learning from public data, which is done once, on standard error."""
+    sys.stderr.write(f"Once, from public data: {step} ...\n")
+
+
 def emit(value: Any) -> None:
     """A JSON object for programs, on one line."""
     sys.stdout.write(_json(value) + "\n")

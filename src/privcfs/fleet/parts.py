@@ -99,7 +99,7 @@ def release_part(vault: Vault, job: Job, part: Part) -> Done:
 
 def _answer(vault: Vault, target: str, release: Release) -> Answer:
     """In words that name nodes as the public does."""
-    interventions = vault.context.named(release.intervention), vault.guess(target)
+    interventions = vault.context.named(release.intervention), vault.guess(target).intervention
     released, guess = ("; ".join(in_words(one)) for one in interventions)
     return Answer(target, released, guess, release.to_json())
 

@@ -7,14 +7,17 @@ Check: tests/gate/test_guidance.py::test_the_prepared_draw_is_the_same_whatever_
 """
 
 import hashlib
+import re
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import final
 
-from privcfs.errors import SettingsError
-from privcfs.gate.guidance import Guide, Rehearsal
+import numpy as np
+
+from privcfs.errors import InputError, SettingsError
+from privcfs.gate.guidance import Bools, Guide, Prepared, Rehearsal
 from privcfs.gate.mechanisms.exponential import Exponential
-from privcfs.gate.mechanisms.mechanism import Mechanism, Weighed
+from privcfs.gate.mechanisms.mechanism import Mechanism, Weighed, lengths_of
 from privcfs.gate.mechanisms.rank_profile import SubsetSelection
 from privcfs.private.utilities.gated import Gated
 from privcfs.private.utilities.utility import Utility
@@ -63,28 +66,41 @@ class Method:
         """The name of the mechanism, as a release states it."""
         return self.mechanism.name if self.guide is None else self.guide.name
 
-    def prepare(self, context: PublicContext, candidates: Candidates, epsilon: Fraction) -> Mechanism:
-        """The mechanism that draws from these candidates at this price.
+    def prepare(
+        self, context: PublicContext, candidates: Candidates, epsilon: Fraction, allowed: Bools | None = None
+    ) -> Prepared:
+        """How a release draws from these candidates at this price.
 
         Args:
             context: The public context.
             candidates: The public list of one target.
             epsilon: The price.
+            allowed: Which candidates may be drawn; by default all.
 
         Returns:
-            The guide's mechanism or, without a guide, the method's own.
+            The guide's mechanism with its confidences or, without a guide, the method's own mechanism.
 
         Raises:
             SettingsError: The method's base measure has another length than the list.
+            InputError: Some candidates may not be drawn, and the mechanism has no base measure to leave them out of.
         """
         if self.guide is not None:
-            return self.guide.prepare(context, candidates, self.utility, epsilon)
+            return self.guide.prepare(context, candidates, self.utility, epsilon, allowed)
         base = self.mechanism.base if isinstance(self.mechanism, Weighed) else ()
         if base and len(base) != len(candidates):
             raise SettingsError(
                 f"the base measure has {len(base)} weights for {len(candidates)} candidates; match them."
             )
-        return self.mechanism
+        return Prepared(self.mechanism if allowed is None else _only(self.mechanism, allowed))
+
+
+def _only(mechanism: Mechanism, allowed: Bools) -> Mechanism:
+    """The same mechanism with a base of 0 for candidates that are not allowed; the empty set if none is."""
+    if not isinstance(mechanism, Weighed):
+        raise InputError(f"avoiding and beyond need a mechanism with a base measure; {mechanism.name} has none.")
+    base = np.where(allowed, lengths_of(mechanism.base, len(allowed)), 0)
+    base[0] = max(base[0], int(not base.any()))
+    return mechanism.under(tuple(base.tolist()))
 
 
 def checked_seconds(value: float, argument: str) -> float:
@@ -109,4 +125,11 @@ def public_digest(context: PublicContext, method: Method) -> str:
     return hashlib.sha256(f"{context.digest}\n{method!r}".encode()).hexdigest()
 
 
+def former_digest(context: PublicContext, method: Method) -> str:
+    """The digest that version 0.1 wrote for the same settings, whose defaults had other values and fewer fields."""
+    text = PARTNERS.sub(r"Partners(away=8, towards=4, \1)", repr(method)).replace("doubt=None", "doubt=0.05")
+    return hashlib.sha256(f"{context.digest}\n{text}".encode()).hexdigest()
+
+
+PARTNERS = re.compile(r"Partners\(away=4, towards=2, (.*?), rivals=3, for_each_rival=2\)")
 GUIDED = Method(SmallSets(), guide=Rehearsal())

@@ -49,6 +49,7 @@ from privcfs.public.context import PublicContext, Readable
 from privcfs.public.epsilon import Price, parse_epsilon
 from privcfs.public.head import Head
 from privcfs.public.interventions import Intervention
+from privcfs.public.public_answer import PublicAnswer
 from privcfs.public.release import Release
 from privcfs.public.verdict import Selection, Verdict
 
@@ -199,7 +200,7 @@ class Vault:
             raise InputError("request ids must differ within a batch.")
         return [self._named(text) for text in self._answers(asked)]
 
-    def dry_run(self, target: int | str, epsilon: Price) -> Intervention:
+    def dry_run(self, target: int | str, epsilon: Price) -> PublicAnswer:
         """What a release might look like: drawn as one would be, but on the public snapshot; costs nothing.
 
         Args:
@@ -207,7 +208,8 @@ class Vault:
             epsilon: The price at which the draw would be made.
 
         Returns:
-            An intervention that is a function of public data and fresh random numbers.
+            An intervention that is a function of public data and fresh random numbers, with the confidence that a
+            release of it would have.
 
         Raises:
             UnknownNode: The target is not a node.
@@ -217,22 +219,39 @@ class Vault:
         mechanism, snapshot = question.mechanism, PrivateGraph.from_snapshot(self.context.snapshot)
         with nullcontext() if self._answer_seconds is None else ANSWERING:  # or it would wait for private evaluations
             scores = self._scores(question, monotonic(), snapshot, self.context)
-        drawn = question.candidates[mechanism.draw(scores, question.request.epsilon, self._randomness)]
-        return self.context.named(drawn)
+        position = mechanism.draw(scores, question.request.epsilon, self._randomness)
+        return self._public_answer(question.candidates, position, question.confidence(position))
 
-    def guess(self, target: int | str) -> Intervention:
+    def guess(self, target: int | str) -> PublicAnswer:
         """The public guess: the best answer from public data alone; costs nothing, and is the honest zero of a release.
 
         Args:
             target: The node, by number (int) or by public name (text).
 
         Returns:
-            The candidate that leaves the lowest margin on the public snapshot.
+            The candidate that is likeliest to flip the decision on graphs imagined from public data, and its confidence.
 
         Raises:
             UnknownNode: The target is not a node.
         """
-        return public_guess(self.context, self.propose(target))
+        candidates = self.propose(target)
+        return self._public_answer(candidates, *public_guess(self.context, candidates, self.method))
+
+    def expect(self, target: int | str, epsilon: Price) -> float | None:
+        """How likely a release at this price is to flip the decision, judged from public data; costs nothing.
+
+        Args:
+            target: The node, by number (int) or by public name (text).
+            epsilon: The price of the release.
+
+        Returns:
+            A probability, to be compared with the confidence of the free guess; None where nothing is believed.
+
+        Raises:
+            UnknownNode: The target is not a node.
+            BadEpsilon: The price is not a decimal, or below the least price.
+        """
+        return ReleaseQuestion(self._side, Asker(), target, epsilon).expected
 
     def cost(self, epsilon: Price) -> Fraction:
         """What a release costs at most, in the unit of the ledger's contract; public.
@@ -463,6 +482,10 @@ class Vault:
         """What the method allows, and what leaves time for the draw before a public answering time."""
         public = inf if self._answer_seconds is None else EVALUATION_SHARE * self._answer_seconds
         return min(self.method.evaluation_seconds, started + public - monotonic())
+
+    def _public_answer(self, candidates: Candidates, position: int, confidence: float | None) -> PublicAnswer:
+        drawn = candidates[position]
+        return PublicAnswer(candidates.target, drawn, confidence, self.context.labels({candidates.target, *drawn.nodes}))
 
     def _named(self, text: str) -> Release:
         """A stored release; version 0.1 stored no names."""

@@ -7,6 +7,7 @@ Check: tests/owner/test_vault_file.py::test_the_public_context_never_opens_a_sec
 """
 
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -22,6 +23,7 @@ from privcfs.gate.method import Method
 from privcfs.gate.questions.question import checked_price
 from privcfs.gate.vault import LEAST_PRICE, Vault
 from privcfs.owner.account import Account
+from privcfs.owner.kept_beliefs import NAME, recall_or_learn, silent
 from privcfs.owner.method_choice import REHEARSED, dearest_mechanism, method_of
 from privcfs.owner.template import FORMER_KEYS, KEYS
 from privcfs.private.graph import PrivateGraph
@@ -99,16 +101,20 @@ class VaultFile:
     path: Path
     tables: dict[str, dict[str, Any]]
 
-    def vault(self, answer_seconds: float | None = None) -> Vault:
-        """Everything loaded: the graph, the context, the ledger. `answer_seconds` takes the place of the file's."""
+    def vault(self, answer_seconds: float | None = None, progress: Callable[[str], None] = silent) -> Vault:
+        """Everything loaded: the graph, the context, the ledger. `answer_seconds` takes the place of the file's.
+
+        What is learned from public data is kept beside the vault file; `progress` is told if it is learned now.
+        """
         context = self.context()
+        method = self.believing_method(context, progress)
         graph = self.graph(context)
         return Vault(
             graph,
             context,
             ledger=self.account.open(graph),
             least_price=self._least_price,
-            method=self.method(context),
+            method=method,
             answer_seconds=self.answer_seconds() if answer_seconds is None else answer_seconds,
             secrets=self.secrets(context),
         )
@@ -202,6 +208,12 @@ class VaultFile:
         """The public choices behind a release."""
         metadata = self._path("public", "metadata") if "metadata" in self.tables["public"] else None
         return method_of(self.tables["method"], self.tables["actionable"], metadata, context)
+
+    def believing_method(self, context: PublicContext, progress: Callable[[str], None] = silent) -> Method:
+        """The same choices, for a context that is given what was learned for it."""
+        method = self.method(context)
+        recall_or_learn(self.path.parent / NAME, context, method, progress)
+        return method
 
     def dearest_mechanism(self) -> Mechanism:
         """The mechanism by which a release costs most."""

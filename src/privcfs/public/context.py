@@ -3,7 +3,6 @@
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -74,7 +73,7 @@ class PublicContext(FeatureRows):
     """Everything that is public: features, snapshot, public model, names of nodes, assumptions.
 
     Its digest stands on each release and is never computed from private data. `caches` belongs to
-    `privcfs.public.per_context`, `whole_limit` to `privcfs.public.beliefs.surroundings`.
+    `privcfs.public.per_context`, and `learned` to `privcfs.gate.learning`.
 
     Args:
         features: The public feature table with one row for each node: a file (.csv, .npy, .npz or .store), an array or
@@ -98,12 +97,12 @@ class PublicContext(FeatureRows):
         "digest",
         "features",
         "inputs",
+        "learned",
         "model",
         "node_ids",
         "nodes",
         "snapshot",
-        "whole_limit",
-    )
+            )
 
     features: sp.csr_array
     snapshot: Neighbours
@@ -113,8 +112,8 @@ class PublicContext(FeatureRows):
     nodes: Nodes
     assumptions: frozenset[Assumption]
     digest: str
-    whole_limit: int | None
     caches: dict[Callable[..., Any], Callable[..., Any]]
+    learned: dict[Any, Any]
 
     def __init__(
         self,
@@ -142,23 +141,8 @@ class PublicContext(FeatureRows):
         stored = isinstance(features, str | Path) and Path(features).suffix == SUFFIX
         checksums = open_store(Path(str(features)), FEATURES, ContextError).checksums if stored else None
         self.digest = self._digest(checksums or _checksums(self.features))
-        self.whole_limit = None
         self.caches = {}
-
-    def with_whole_limit(self, limit: int) -> "PublicContext":
-        """The same context with another limit on the size up to which beliefs read it as a whole.
-
-        Data, digest and seed are the same, so that both ways of reading one context can be compared.
-
-        Args:
-            limit: The number of nodes and neighbours up to which the whole context is read.
-
-        Returns:
-            A copy, which shares the data.
-        """
-        other = copy(self)
-        other.whole_limit, other.caches = limit, {}
-        return other
+        self.learned = {}
 
     @property
     def seed(self) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 
 from privcfs.errors import InputError
 from privcfs.public.assumptions import Assumption
+from privcfs.public.confidence import in_percent, said
 from privcfs.public.epsilon import parse_epsilon, show
 from privcfs.public.interventions import Intervention
 from privcfs.public.labels import labels_from_dict, labels_to_dict
@@ -64,6 +65,8 @@ class Release:
         request_id: The name of the request; asking again under it returns the same release for nothing.
         labels: The public names of the target and of the intervention's nodes. Default: empty, for nodes without names.
             Releases that differ in labels alone are equal.
+        confidence: The public probability that the intervention flips the decision, given that it was drawn; None, the
+            default, where nothing is believed, as by methods without a guide and by version 0.1.
     """
 
     target: int
@@ -76,8 +79,11 @@ class Release:
     analyst: str
     request_id: str
     labels: Mapping[int, str] = field(default_factory=dict, compare=False)
+    confidence: float | None = None
 
     def __post_init__(self) -> None:
+        if self.confidence is not None:  # Rounded as it is written, so that reading and writing agree.
+            object.__setattr__(self, "confidence", float(said(self.confidence) or 0))
         if self.labels:
             object.__setattr__(self, "intervention", replace(self.intervention, names=self.labels))
 
@@ -105,7 +111,9 @@ class Release:
             "analyst": self.analyst,
             "request_id": self.request_id,
         }
-        return {**fields, "labels": labels_to_dict(self.labels)} if self.labels else fields
+        believed = {} if self.confidence is None else {"confidence": said(self.confidence)}
+        named = {"labels": labels_to_dict(self.labels)} if self.labels else {}
+        return {**fields, **believed, **named}
 
     def to_json(self) -> str:
         """Canonical text: the same release is the same bytes."""
@@ -147,6 +155,7 @@ class Release:
                 analyst=str(fields["analyst"]),
                 request_id=str(fields["request_id"]),
                 labels=labels_from_dict(fields.get("labels", {})),
+                confidence=_confidence(fields.get("confidence")),
             )
         except (KeyError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
             raise InputError(
@@ -154,7 +163,14 @@ class Release:
             ) from None
 
     def __str__(self) -> str:
-        return f"{self.target_name}: {self.intervention} (epsilon {show(self.epsilon)})"
+        return f"{self.target_name}: {self.intervention} (epsilon {show(self.epsilon)}){in_percent(self.confidence)}"
+
+
+def _confidence(text: str | None) -> float | None:
+    """Three digits, such as 0.734."""
+    if text is not None and not re.fullmatch(r"[01]\.[0-9]{3}", text):
+        raise ValueError("confidence must be a probability with three digits")
+    return None if text is None else float(text)
 
 
 def _fraction(text: str) -> Fraction:

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request
 
 from privcfs.errors import UnknownRequest
+from privcfs.public.confidence import MEANING, said
 from privcfs.public.epsilon import parse_epsilon, show
-from privcfs.public.interventions import Intervention
 from privcfs.public.labels import labels_to_dict
 from privcfs.public.release import Release
 from privcfs.service.callers import Caller, Node, check_may_ask
@@ -57,7 +57,7 @@ def dry_run(service: This, question: Question, key: Caller) -> dict[str, Any]:
     check_may_ask(service, key, question.target)
     drawn = service.vault.dry_run(question.target, question.epsilon)
     note = "drawn on the public snapshot; not a release, and not paid for"
-    return {**_free_answer(service, question.target, drawn), "note": note}
+    return {**drawn.to_dict(), "note": note}
 
 
 @ROUTER.get("/v1/releases/{request_id:path}", summary="The certificate of a release of yours")
@@ -92,14 +92,20 @@ def neighbourhood(service: This, target: Node, key: Caller) -> dict[str, Any]:
 @ROUTER.get("/v1/guess/{target:path}", summary="The honest zero: the best guess from public data alone; free")
 def guess(service: This, target: Node, key: Caller) -> dict[str, Any]:
     check_may_ask(service, key, target)
-    return {**_free_answer(service, target, service.vault.guess(target)), "epsilon": "0"}
+    return {**service.vault.guess(target).to_dict(), "epsilon": "0", "meaning": MEANING}
 
 
-@ROUTER.get("/v1/quote", summary="What a release would cost, and whether it fits; free")
-def quote(service: This, epsilon: Annotated[str, Query(min_length=1, max_length=200)], key: Caller) -> dict[str, Any]:
+@ROUTER.get("/v1/quote", summary="What a release would cost, whether it fits, and what to expect of it; free")
+def quote(
+    service: This,
+    epsilon: Annotated[str, Query(min_length=1, max_length=200)],
+    key: Caller,
+    target: Annotated[str | None, Query(min_length=1, max_length=200)] = None,
+) -> dict[str, Any]:
     price, cost = parse_epsilon(epsilon), service.vault.cost(epsilon)
     left, limited_by = service.ledger.left_for(key.analyst, key.cap)
     return {
+        **({} if target is None else _expectation(service, key, target, epsilon)),
         "epsilon": show(price),
         "cost": show(cost),
         "unit": service.ledger.limit.contract.unit,
@@ -122,6 +128,16 @@ def who(key: Caller) -> dict[str, Any]:
     return key.to_dict()
 
 
+def _expectation(service: Service, key: Caller, target: str, epsilon: str) -> dict[str, Any]:
+    """How likely a release about a node is to flip its decision, beside the free guess; both from public data."""
+    check_may_ask(service, key, target)
+    return {
+        "expected": said(service.vault.expect(target, epsilon)),
+        "guess": said(service.vault.guess(target).confidence),
+        "meaning": MEANING,
+    }
+
+
 def _budget_of_everyone(service: Service) -> dict[str, Any]:
     """The part of a budget that is for the owner alone."""
     caps = caps_of_analysts(service.keys.all())
@@ -137,8 +153,3 @@ def _labels(service: Service, nodes: Iterable[int]) -> dict[str, str]:
     """The public names of nodes as JSON shows them; empty where nodes have no names."""
     return labels_to_dict(service.vault.context.labels(nodes))
 
-
-def _free_answer(service: Service, target: int | str, found: Intervention) -> dict[str, Any]:
-    """An intervention that costs nothing, with its target and the names of its nodes."""
-    node = service.vault.context.node(target)
-    return {"target": node, "intervention": found.to_dict(), "labels": _labels(service, {node, *found.nodes})}

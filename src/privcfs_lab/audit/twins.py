@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from privcfs.errors import InputError
 from privcfs.gate.accounting import Limit
-from privcfs.gate.guidance import Guide
+from privcfs.gate.guidance import WHOLE, Bools, Guide, Prepared
 from privcfs.gate.ledger.ledger import Request
 from privcfs.gate.ledger.memory import MemoryLedger
 from privcfs.gate.mechanisms.decay import bits_for, exponential_above, spread
@@ -28,7 +28,7 @@ from privcfs.private.evaluators.outcomes import Outcomes
 from privcfs.private.graph import PrivateGraph
 from privcfs.private.utilities.gated import Gated
 from privcfs.private.utilities.utility import Scores, Utility
-from privcfs.public.beliefs.plan import Belief
+from privcfs.public.beliefs.plan import short_list
 from privcfs.public.candidates.candidates import CandidateRule, Candidates, Caps, Choice
 from privcfs.public.candidates.product import Product
 from privcfs.public.context import PublicContext
@@ -254,11 +254,19 @@ class PeekingGuide(Guide):
     name: ClassVar[str] = "peeking guide"
 
     def prepare(
-        self, context: PublicContext, candidates: Candidates, utility: Utility, epsilon: Fraction
-    ) -> SubsetSelection:
-        valid = utility.valid(evaluate(self.graph, context, candidates, Deadline(60)))
-        measure = Belief(valid[None], np.ones(len(valid)), np.ones(1)).best_measure(float(epsilon))
-        return SubsetSelection(measure.share, tuple(weight + 1 for weight in measure.base))
+        self,
+        context: PublicContext,
+        candidates: Candidates,
+        utility: Utility,
+        epsilon: Fraction,
+        allowed: Bools | None = None,  # noqa: ARG002
+    ) -> Prepared:
+        valid = utility.valid(evaluate(self.graph, context, candidates, Deadline(60))).astype(np.float32)
+        one, every = np.ones(1, np.float32), np.ones(len(valid), np.float32)
+        chosen, _ = short_list(valid[None], every, one, float(np.exp(float(epsilon))))
+        base = np.ones(len(valid), np.int64)
+        base[chosen] += WHOLE
+        return Prepared(SubsetSelection(Fraction(1, len(chosen)), tuple(base.tolist())))
 
 
 @final

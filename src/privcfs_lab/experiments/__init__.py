@@ -23,7 +23,6 @@ from privcfs_lab.experiments import (
     recourse,
     sameops,
     scale,
-    surroundings,
     transfer,
     zero,
 )
@@ -89,7 +88,6 @@ BEYOND: Mapping[str, Experiment] = {
     "levers": Experiment(
         recourse.levers, "what additions, imagined graphs, doubt and subset selection are worth, each left out in turn"
     ),
-    "surroundings": Experiment(surroundings.page, "what it costs to look at a part of a large graph"),
     "models": Experiment(models.page, "GraphSAGE, GIN, GAT, three layers, and whole graphs with a known reason"),
     "scale": Experiment(scale.cost, "cost against the number of nodes"),
 }

@@ -45,7 +45,7 @@ class Inspection:
 
     def mechanism(self, epsilon: Price) -> Mechanism:
         """What draws at this price."""
-        return self.method.prepare(self.context, self.candidates, parse_epsilon(epsilon))
+        return self.method.prepare(self.context, self.candidates, parse_epsilon(epsilon)).mechanism
 
 
 def inspect(

@@ -9,15 +9,13 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from privcfs.gate.guidance import Guide
+from privcfs.gate.guidance import WHOLE, Bools, Guide, Prepared
 from privcfs.gate.mechanisms.exponential import Exponential
-from privcfs.gate.mechanisms.mechanism import Mechanism
 from privcfs.gate.mechanisms.rank_profile import SubsetSelection
 from privcfs.private.deadline import UNHURRIED
 from privcfs.private.evaluators import evaluate
 from privcfs.private.graph import PrivateGraph
 from privcfs.private.utilities.utility import Utility
-from privcfs.public.beliefs.plan import WHOLE
 from privcfs.public.candidates.candidates import Candidates
 from privcfs.public.context import PublicContext
 
@@ -38,12 +36,15 @@ class MarginMeasure(Guide):
         candidates: Candidates,
         utility: Utility,  # noqa: ARG002
         epsilon: Fraction,  # noqa: ARG002
-    ) -> Mechanism:
+        allowed: Bools | None = None,
+    ) -> Prepared:
         snapshot = PrivateGraph.from_snapshot(context.snapshot)
         margins = evaluate(snapshot, context, candidates, UNHURRIED).margins()
         margins[0] = 1
         weights = np.exp((margins.min() - margins) / self.temperature)
-        return SubsetSelection(self.share, tuple(np.maximum(np.rint(weights * WHOLE), 1).astype(np.int64).tolist()))
+        base = np.maximum(np.rint(weights * WHOLE), 1).astype(np.int64)
+        base = base if allowed is None else base * allowed
+        return Prepared(SubsetSelection(self.share, tuple(base.tolist())))
 
 
 @final
@@ -54,7 +55,14 @@ class Scored(Guide):
     guide: Guide
     name: ClassVar[str] = "exponential under a base measure"
 
-    def prepare(self, context: PublicContext, candidates: Candidates, utility: Utility, epsilon: Fraction) -> Mechanism:
-        prepared = self.guide.prepare(context, candidates, utility, epsilon)
+    def prepare(
+        self,
+        context: PublicContext,
+        candidates: Candidates,
+        utility: Utility,
+        epsilon: Fraction,
+        allowed: Bools | None = None,
+    ) -> Prepared:
+        prepared = self.guide.prepare(context, candidates, utility, epsilon, allowed).mechanism
         assert isinstance(prepared, SubsetSelection)
-        return Exponential(prepared.base)
+        return Prepared(Exponential(prepared.base))

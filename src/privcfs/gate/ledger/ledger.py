@@ -40,6 +40,7 @@ class Request:
     delta: Fraction = Fraction(0)  # of disclosures made elsewhere; a release has none
     question: str = ""  # what else was asked for, where it is not an intervention
     cap: Fraction | None = None  # the most that this analyst may spend, where it is less than anyone's
+    former_digest: str = ""  # the context digest that version 0.1 would have written, where it is another
     room: int = 0  # the public length at which the answer is stored, at least that of the longest possible answer
 
     @property

@@ -36,8 +36,8 @@ def check_limits(request: Request, limit: Limit, spent: Spent, deltas: Callable[
 
 
 def check_same_question(request: Request, terms: dict[str, Any]) -> None:
-    """Refuses an id that was paid for with other terms."""
-    if terms != request.terms:
+    """Refuses an id that was paid for with other terms; version 0.1 wrote another digest of the same settings."""
+    if terms not in (request.terms, {**request.terms, "context_digest": request.former_digest}):
         raise RequestConflict(
             f"request id {request.request_id!r} was used before with other parameters; choose a new id."
         )

@@ -19,7 +19,7 @@ from privcfs.errors import BadEpsilon, InputError
 from privcfs.gate.contracts import Contract
 from privcfs.gate.ledger.ledger import Request
 from privcfs.gate.mechanisms.mechanism import Mechanism
-from privcfs.gate.method import Method, public_digest
+from privcfs.gate.method import Method, former_digest, public_digest
 from privcfs.private.evaluators.outcomes import Outcomes
 from privcfs.private.utilities.utility import Scores
 from privcfs.public.candidates.candidates import Candidates
@@ -105,6 +105,7 @@ def make_request(side: PublicSide, asker: Asker, target: int, price: Fraction, m
         target=target,
         epsilon=price,
         context_digest=side.digest,
+        former_digest=former_digest(side.context, side.method),
         mechanism=mechanism.name,
         adjacency=side.adjacency,
         cost=side.contract.cost(mechanism, price),

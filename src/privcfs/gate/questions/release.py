@@ -9,16 +9,19 @@ Check: tests/gate/test_asking.py::test_what_is_drawn_beyond_an_answer_contains_i
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import final
 
+import numpy as np
+
 from privcfs.errors import InputError, PrivcfsError
 from privcfs.gate.ledger.ledger import Request
-from privcfs.gate.mechanisms.mechanism import Mechanism, Weighed, lengths_of
-from privcfs.gate.method import Method, dearest, going_beyond, public_digest
+from privcfs.gate.guidance import Bools, Prepared
+from privcfs.gate.mechanisms.mechanism import Mechanism
+from privcfs.gate.method import Method, dearest, former_digest, going_beyond, public_digest
 from privcfs.gate.questions.question import (
     Asker,
     Evaluate,
@@ -68,6 +71,7 @@ class ReleaseQuestion(Question):
             make_request(side, asker, node, price, dearest(self._method)),
             mechanism=self._method.draws_by,
             context_digest=public_digest(side.context, self._method),
+            former_digest=former_digest(side.context, self._method),
             question=f"avoiding {[one.in_numbers() for one in avoiding]}" if avoiding else "",
         )
 
@@ -78,14 +82,22 @@ class ReleaseQuestion(Question):
 
     @cached_property
     def mechanism(self) -> Mechanism:
-        """What is prepared for the list, under a base measure that leaves out what earlier answers rule out."""
-        candidates, prepared = self._laid_out
-        remaining = without(prepared, candidates, self._earlier.avoiding)
-        return within(remaining, candidates, self._earlier.beyond)
+        """What is prepared for the list, without what earlier answers rule out."""
+        return self._laid_out[1].mechanism
+
+    def confidence(self, position: int) -> float | None:
+        """The public confidence in a candidate, given that it is drawn; None where nothing is believed."""
+        confidences = self._laid_out[1].confidences
+        return confidences[position] if confidences else None
+
+    @property
+    def expected(self) -> float | None:
+        """How likely a release is to be valid, judged from public data; None where nothing is believed."""
+        return self._laid_out[1].expected
 
     @cached_property
-    def _laid_out(self) -> tuple[Candidates, Mechanism]:
-        return lay_out(self._method, self.side.context, self.request.target, self.request.epsilon)
+    def _laid_out(self) -> tuple[Candidates, Prepared]:
+        return lay_out(self._method, self.side.context, self.request.target, self.request.epsilon, self._earlier)
 
     @cached_property
     def priced(self) -> Request:
@@ -118,20 +130,39 @@ class ReleaseQuestion(Question):
             analyst=request.analyst,
             request_id=request.request_id,
             labels=context.labels({request.target, *drawn.nodes}),
+            confidence=self.confidence(position),
         ).to_json()
 
 
-def lay_out(method: Method, context: PublicContext, target: int, price: Fraction) -> tuple[Candidates, Mechanism]:
-    """The public list of a target, and the mechanism that is prepared to draw from it at this price."""
+def lay_out(
+    method: Method, context: PublicContext, target: int, price: Fraction, earlier: Earlier = Earlier()
+) -> tuple[Candidates, Prepared]:
+    """The public list of a target, and how a release draws from it at this price."""
     candidates = method.candidates.propose(context, target)
-    prepare = _prepared if len(candidates) <= SHORT else _prepared.__wrapped__
-    return candidates, prepare(context, method, candidates, price)
+    allowed = permitted(candidates, earlier)
+    if allowed is None and len(candidates) <= SHORT:
+        return candidates, _prepared(context, method, candidates, price)
+    return candidates, method.prepare(context, candidates, price, allowed)
 
 
 @per_context(maxsize=512)
-def _prepared(context: PublicContext, method: Method, candidates: Candidates, price: Fraction) -> Mechanism:
+def _prepared(context: PublicContext, method: Method, candidates: Candidates, price: Fraction) -> Prepared:
     """Kept for short lists. What is kept is public, and so is the time that it saves."""
     return method.prepare(context, candidates, price)
+
+
+def permitted(candidates: Candidates, earlier: Earlier) -> Bools | None:
+    """Which candidates earlier, public answers leave; None if there are none.
+
+    With `avoiding`, candidates that share no element with them; with `beyond`, candidates that contain it, and the empty
+    set.
+    """
+    if not earlier.avoiding and earlier.beyond is None:
+        return None
+    taken = {element for one in earlier.avoiding for element in _elements(one)}
+    start = _elements(earlier.beyond) if earlier.beyond is not None else set()
+    elements = [_elements(one) for one in candidates]
+    return np.array([not one or (not one & taken and start <= one) for one in elements], np.bool_)
 
 
 def refuse_many_levels(method: Method, fault: type[PrivcfsError]) -> None:
@@ -142,33 +173,6 @@ def refuse_many_levels(method: Method, fault: type[PrivcfsError]) -> None:
             f"scores would have {highest} levels, of at most {MOST_LEVELS}; choose simpler utility weights or "
             "smaller answers."
         )
-
-
-def without(mechanism: Mechanism, candidates: Candidates, avoiding: Sequence[Intervention]) -> Mechanism:
-    """The same mechanism with a base of 0 for candidates that share an element with earlier, public answers."""
-    if not avoiding:
-        return mechanism
-    taken = {element for one in avoiding for element in _elements(one)}
-    return _only(mechanism, candidates, lambda one: not _elements(one) & taken, "avoiding")
-
-
-def within(mechanism: Mechanism, candidates: Candidates, beyond: Intervention | None) -> Mechanism:
-    """The same mechanism with a base of 0 for candidates that do not contain an earlier, public answer."""
-    if beyond is None:
-        return mechanism
-    start = _elements(beyond)
-    return _only(mechanism, candidates, lambda one: not one.size or start <= _elements(one), "beyond")
-
-
-def _only(
-    mechanism: Mechanism, candidates: Candidates, allowed: Callable[[Intervention], bool], argument: str
-) -> Mechanism:
-    if not isinstance(mechanism, Weighed):
-        raise InputError(f"{argument} needs a mechanism with a base measure; {mechanism.name} has none.")
-    lengths = lengths_of(mechanism.base, len(candidates)).tolist()
-    base = [length if allowed(one) else 0 for one, length in zip(candidates, lengths, strict=True)]
-    base[0] = max(base[0], int(not any(base)))
-    return mechanism.under(tuple(base))
 
 
 def _elements(one: Intervention) -> set[tuple[str, object]]:

@@ -39,6 +39,11 @@ class Scores(Sealed):
 class Utility(ABC):
     """Never sees epsilon."""
 
+    @property
+    def desired(self) -> int | None:
+        """The class that an answer shall lead to; None, the default, for any other than the present one."""
+        return None
+
     @abstractmethod
     def grid(self, caps: Caps) -> Grid:
         """The public grid for candidates within these caps."""

@@ -1,6 +1,5 @@
 """Whom the target may be joined to: the nodes that would change its logits most, judged on the public snapshot."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 from typing import final
@@ -8,20 +7,22 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from privcfs.public.beliefs.surroundings import HUB, Surroundings, ends_of, is_large, surroundings, within_room
 from privcfs.public.candidates.actionability import Actionability, check_nodes
 from privcfs.public.context import PublicContext
 from privcfs.public.interventions import Pair, pair
+from privcfs.public.nearby import HUB, nearby, snapshot_logits
 from privcfs.public.per_context import per_context
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
-# Of a large graph, at most so many nodes are scored by themselves, in so many blocks of consecutive numbers.
+# At most so many nodes are scored by themselves, in so many blocks of consecutive numbers.
 SAMPLED_NODES, BLOCKS = 1 << 17, 64
 # Their logits have at most so many entries.
 MOST_LOGITS = 1 << 23
-# The best of them are scored again with their neighbours; these have at most so many pairs together.
-SHORTLISTED_PAIRS = 1 << 13
+# The best of them are scored again with their neighbours; these have at most so many snapshot pairs together.
+MOST_PAIRS = 1 << 18
+# Of all scored nodes, those that pull most and least towards each class are kept, so many of each.
+KEPT = 48
 
 
 @final
@@ -31,96 +32,132 @@ class Partners:
 
     `away` partners lower the margin of the target's class on the snapshot most, and `towards` partners raise it most:
     both directions, because the snapshot's prediction can be wrong. With a `desired` class, the first kind raise the
-    margin of that class. After these, `beyond` pairs may join such a partner to a snapshot neighbour of the target.
+    margin of that class. For each of the next `rivals` likeliest classes, `for_each_rival` further partners raise the
+    margin of that class most. After these, `beyond` pairs may join such a partner to a snapshot neighbour of the target.
     """
 
-    away: int = 8
-    towards: int = 4
+    away: int = 4
+    towards: int = 2
     desired: int | None = None
     beyond: int = 0
+    rivals: int = 3
+    for_each_rival: int = 2
 
     def pairs(self, context: PublicContext, target: int, allowed: Actionability) -> tuple[Pair, ...]:
         """Distinct pairs, none of them in the snapshot."""
         scored = score_partners(context, target, allowed)
-        ranked = scored.falling_from(scored.own_class) if self.desired is None else scored.rising_to(self.desired)
-        away, rest = ranked[: self.away], ranked[self.away :]
-        towards = rest[::-1][: self.towards]
-        chosen = [*away, *towards]
+        likeliest = [int(label) for label in np.argsort(-scored.own_logits, kind="stable")]
+        ranked = scored.falling_from(likeliest[0]) if self.desired is None else scored.rising_to(self.desired)
+        away, rest = ranked[: self.away].tolist(), ranked[self.away :]
+        chosen = dict.fromkeys([*away, *rest[::-1][: self.towards].tolist()])
+        for rival in likeliest[1 : 1 + self.rivals]:
+            others = [node for node in scored.rising_to(rival).tolist() if node not in chosen]
+            chosen |= dict.fromkeys(others[: self.for_each_rival])
         neighbours = [one for one in context.snapshot.neighbours(target) if one not in allowed.immutable_nodes]
         second_hop = (
-            pair(one, int(node))
-            for node in chosen
-            for one in neighbours
-            if node not in context.snapshot.neighbours(one)
+            pair(one, node) for node in chosen for one in neighbours if node not in context.snapshot.neighbours(one)
         )
-        return (*(pair(target, int(node)) for node in chosen), *islice(second_hop, self.beyond))
+        return (*(pair(target, node) for node in chosen), *islice(second_hop, self.beyond))
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoredPartners:
-    """Nodes around a target, with the target's class margins if it were joined to each of them alone.
+    """Nodes with the target's class margins if it were joined to each of them alone.
 
-    `margins` has a row for each node and a column for each class, and is an estimate. `own_class` is the target's
-    prediction on the snapshot. `joinable` says which nodes may be joined to the target and are not its neighbours.
+    `margins` has a row for each node and a column for each class, and is an estimate. `own_logits` are the target's
+    logits on the snapshot. `joinable` says which nodes may be joined to the target and are not its neighbours.
     """
 
-    near: Surroundings
+    nodes: Numbers
     margins: Floats
-    own_class: int
+    own_logits: Floats
     joinable: NDArray[np.bool_]
 
     def rising_to(self, label: int) -> Numbers:
         """The joinable nodes, first those that pull the target most towards a class; ties by number."""
-        return self.near.nodes[self.joinable][np.argsort(-self.margins[self.joinable, label], kind="stable")]
+        return self.nodes[self.joinable][np.argsort(-self.margins[self.joinable, label], kind="stable")]
 
     def falling_from(self, label: int) -> Numbers:
         """The joinable nodes, first those that pull the target least towards a class; ties by number."""
-        return self.near.nodes[self.joinable][np.argsort(self.margins[self.joinable, label], kind="stable")]
+        return self.nodes[self.joinable][np.argsort(self.margins[self.joinable, label], kind="stable")]
 
     def margin(self, node: int, label: int) -> float:
         """The margin of one class if the target is joined to a node that was named."""
-        return float(self.margins[self.near.place(node), label])
+        return float(self.margins[int(np.searchsorted(self.nodes, node)), label])
 
 
 def score_partners(
     context: PublicContext, target: int, allowed: Actionability, deletions: tuple[Pair, ...] = ()
 ) -> ScoredPartners:
-    """Scores all nodes or, of a large graph, a shortlist and the nodes that `deletions` name."""
+    """Scores the most promising nodes of the graph, and the nodes that `deletions` name."""
     check_nodes(allowed, context.number_of_nodes)
-    named = ends_of(target, deletions)
-    near = surroundings(context, (*named, *(node for node in _shortlist(context, allowed) if node not in named)))
-    target_row, neighbours = near.place(target), context.snapshot.neighbours(target)
-    logits = snapshot_logits(near.context)
+    promising = _promising(context, allowed)
+    named = np.array(sorted({node for one in deletions for node in one} - {target}), np.int64)
+    nodes, first = np.unique(np.concatenate([promising.nodes, named]), return_index=True)
+    messages = np.concatenate([promising.messages, _messages(context, named)])[first]
+    neighbours = context.snapshot.neighbours(target)
+    own_logits = snapshot_logits(context, np.array([target]))[0]
     degree = len(neighbours) + 1  # With the self-loop that a GCN adds.
-    own_logits = np.sqrt(degree / (degree + 1)) * logits[target_row]
-    joined_logits = own_logits + _pulls(near.context)(target_row) / np.sqrt(degree + 1)
-    joinable = allowed.joinable(near.nodes) & near.known & ~np.isin(near.nodes, [target, *neighbours])
+    joined_logits = np.sqrt(degree / (degree + 1)) * own_logits + messages / np.sqrt(degree + 1)
+    joinable = allowed.joinable(nodes) & ~np.isin(nodes, [target, *neighbours])
     joinable &= target not in allowed.immutable_nodes
-    return ScoredPartners(near, class_margins(joined_logits), int(logits[target_row].argmax()), joinable)
+    return ScoredPartners(nodes, class_margins(joined_logits), own_logits, joinable)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class _Promising:
+    """Nodes, ascending, and what each would add to the logits of a target that is joined to it: (nodes, classes)."""
+
+    nodes: Numbers
+    messages: Floats
 
 
 @per_context(maxsize=4)
-def _shortlist(context: PublicContext, allowed: Actionability) -> tuple[int, ...]:
-    """Of a large graph, the nodes that promise to pull most towards each class; none if the graph is not large.
+def _promising(context: PublicContext, allowed: Actionability) -> _Promising:
+    """The nodes that pull most, and those that pull least, towards each class, whoever the target is."""
+    nodes = _within_room(context, _ranked_by_themselves(context, allowed))
+    messages = _messages(context, nodes)
+    margins = class_margins(messages)
+    order = np.argsort(margins, axis=0, kind="stable")
+    kept = np.unique(np.concatenate([order[:KEPT].ravel(), order[-KEPT:].ravel()]))
+    kept = kept[np.argsort(nodes[kept], kind="stable")]
+    return _Promising(nodes[kept], messages[kept])
+
+
+def _messages(context: PublicContext, nodes: Numbers) -> Floats:
+    """What each node would add to a target's logits, judged on the snapshot pairs that one of the nodes is part of."""
+    if not len(nodes):
+        return np.empty((0, context.number_of_classes))
+    near = nearby(context, nodes)
+    return context.model.messages(near.features, near.pairs)[near.rows]
+
+
+def _ranked_by_themselves(context: PublicContext, allowed: Actionability) -> Numbers:
+    """The sampled nodes in order of promise: the best of each class, then the second best of each, and so on.
 
     A node is scored by its logits without any neighbours, as if its neighbours had the same features, divided by the
-    root of its degree. The best of each class come first, then the second best of each, and so on, as many as have
-    together SHORTLISTED_PAIRS pairs.
+    root of its degree.
     """
-    if not is_large(context):
-        return ()
     nodes = _sampled_nodes(context, allowed)
+    if context.snapshot.degrees(nodes).sum() + len(nodes) <= MOST_PAIRS:
+        return nodes  # All of them will be scored with their neighbours, in any order.
     blocks = [context.feature_rows(block) for block in np.array_split(nodes, BLOCKS) if len(block)]
     no_pairs = np.empty((0, 2), np.int64)
     no_logits = np.empty((0, context.number_of_classes))  # All there is if nobody may be joined.
     margins = class_margins(np.concatenate([no_logits, *(context.model.logits(block, no_pairs) for block in blocks)]))
     root_degrees = np.sqrt(context.snapshot.degrees(nodes) + 2)[:, None]
     scores = np.where(margins > 0, margins / root_degrees, margins * root_degrees)
-    best_of_each_class = np.argsort(-scores, axis=0, kind="stable")[:SHORTLISTED_PAIRS].ravel()
+    best_of_each_class = np.argsort(-scores, axis=0, kind="stable").ravel()
     chosen, first_place = np.unique(best_of_each_class, return_index=True)
-    in_order = nodes[chosen[np.argsort(first_place)]]
-    return tuple(within_room(context.snapshot, in_order, SHORTLISTED_PAIRS).tolist())
+    return nodes[chosen[np.argsort(first_place)]]
+
+
+def _within_room(context: PublicContext, nodes: Numbers) -> Numbers:
+    """The first of the nodes that together have at most MOST_PAIRS snapshot pairs; every node counts as one more."""
+    within: Numbers = nodes[np.cumsum(context.snapshot.degrees(nodes) + 1) <= MOST_PAIRS]
+    return within
 
 
 def _sampled_nodes(context: PublicContext, allowed: Actionability) -> Numbers:
@@ -150,14 +187,3 @@ def class_margins(logits: Floats) -> Floats:
     is_best = np.arange(logits.shape[1]) == logits.argmax(axis=1)[:, None]
     margins: Floats = logits - np.where(is_best, second[:, None], best[:, None])
     return np.where(np.isfinite(margins), margins, 0.0)
-
-
-@per_context(maxsize=1)
-def snapshot_logits(context: PublicContext) -> Floats:
-    """The public model's logits of every node on the snapshot graph."""
-    return context.model.logits(context.features, context.snapshot.pairs)
-
-
-@per_context(maxsize=1)
-def _pulls(context: PublicContext) -> Callable[[int], Floats]:
-    return context.model.pulls(context.features, context.snapshot.pairs)

@@ -1,7 +1,6 @@
 """Two-layer graph convolutional network (Kipf and Welling 2017), in NumPy."""
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import final
 
@@ -93,34 +92,28 @@ class GCN(Model):
         small = nodes * hidden <= MOST_KEPT and features.nnz * hidden <= MOST_MULTIPLIED
         return features @ self.first if small else None
 
-    def pulls(self, features: sp.csr_array, pairs: NDArray[np.int64]) -> Callable[[int], NDArray[np.float64]]:
-        """Estimates what each node would add to a target's logits if they were joined.
+    def messages(self, features: sp.csr_array, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Estimates what each node would add to the logits of a target that is joined to it.
 
         Args:
             features: The feature table.
             pairs: The undirected edges, each once.
 
         Returns:
-            A function of the target that gives one row for each node: its hidden row times the second layer's weights,
-            with the new pair counted in both degrees.
+            One row for each node: its hidden row times the second layer's weights, with the new pair counted in its
+            degree. What the target would add to the hidden row is left out, so that the estimate serves all targets.
         """
         count = features.shape[0]
         both_directions = np.concatenate([pairs, pairs[:, ::-1]])
         ones = np.ones(len(both_directions))
         adjacency = sp.csr_array((ones, (both_directions[:, 0], both_directions[:, 1])), shape=(count, count))
         degrees = np.bincount(pairs.ravel(), minlength=count) + 1.0
-        inputs = features.astype(np.float64) @ self.first
-        scaled_inputs = inputs / np.sqrt(degrees)[:, None]
+        scaled_inputs = (features.astype(np.float64) @ self.first) / np.sqrt(degrees)[:, None]
         neighbour_sums = adjacency @ scaled_inputs + scaled_inputs
         new_root_degrees = np.sqrt(degrees + 1)[:, None]
-
-        def pull(target: int) -> NDArray[np.float64]:
-            from_target = inputs[target] / new_root_degrees[target]
-            pre_activation = (neighbour_sums + from_target) / new_root_degrees + self.first_bias
-            messages: NDArray[np.float64] = np.maximum(pre_activation, 0) @ self.second / new_root_degrees
-            return messages
-
-        return pull
+        hidden = np.maximum(neighbour_sums / new_root_degrees + self.first_bias, 0)
+        messages: NDArray[np.float64] = hidden @ self.second / new_root_degrees
+        return messages
 
     def logits(self, features: sp.csr_array, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
         """The logits of every node.

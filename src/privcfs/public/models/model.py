@@ -1,7 +1,6 @@
 """What the rest of the system needs to know of a frozen model."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 
 import numpy as np
 import scipy.sparse as sp
@@ -43,12 +42,12 @@ class Model(ABC):
         """Each node's features times the first layer's weights, if this model's evaluator keeps that; else None."""
         return None
 
-    def pulls(self, features: sp.csr_array, pairs: NDArray[np.int64]) -> Callable[[int], NDArray[np.float64]]:
-        """For a target, what each node would add to its logits if they were joined: (nodes, classes).
+    def messages(self, features: sp.csr_array, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+        """What each node would add to the logits of a target that is joined to it: (nodes, classes).
 
         This is an estimate that guides the choice of candidates; no promise rests on it. Here it is each node's own
         logits, divided by the root of its degree after the pair is added, self-loop included.
         """
         degrees = np.bincount(pairs.ravel(), minlength=features.shape[0])
-        messages = self.logits(features, pairs) / np.sqrt(degrees + 2)[:, None]
-        return lambda _: messages
+        messages: NDArray[np.float64] = self.logits(features, pairs) / np.sqrt(degrees + 2)[:, None]
+        return messages

@@ -1,0 +1,185 @@
+"""What a vault learns once from public data: beliefs, the doubt about margins, and the calibration of confidence.
+
+Zone: gate
+Claim: what is learned is a function of the public context and the owner's public settings.
+Why: nothing here is given a private graph. A part of the public snapshot is hidden from the believer, and the rest of
+    the snapshot plays the private graph on which answers are judged.
+Check: tests/gate/test_learning.py::test_what_is_learned_is_the_same_whatever_the_private_graph
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privcfs.gate.imagining import margins_on_imagined
+from privcfs.private.deadline import UNHURRIED
+from privcfs.private.evaluators import evaluate
+from privcfs.private.graph import PrivateGraph
+from privcfs.public.beliefs.belief import Belief, Calibration, log_odds
+from privcfs.public.beliefs.hidden_degrees import Growing
+from privcfs.public.beliefs.imagined import Beliefs
+from privcfs.public.beliefs.learning import LEAST_PAIRS, Split, learn_beliefs, split_snapshot
+from privcfs.public.beliefs.links import LogLinear
+from privcfs.public.beliefs.worlds import Worlds
+from privcfs.public.candidates.small_sets import SmallSets
+from privcfs.public.context import PublicContext
+from privcfs.public.models.gcn import GCN
+from privcfs.public.per_context import per_context
+
+Floats = NDArray[np.float64]
+# The doubts that are tried, and the one that is used where nothing can be tried.
+DOUBTS, DEFAULT_DOUBT = (0.35, 0.5, 0.8, 1.2), 0.5
+# The probabilities of the snapshot as it is that are tried, and the one that is used where nothing can be tried.
+TRUSTS, DEFAULT_TRUST = (0.02, 0.1, 0.25, 0.5), 0.1
+# Believed log-odds are taken down by so much where nothing can be tried.
+DEFAULT_CALIBRATION = Calibration(-0.3, 0.9)
+# So many nodes are explained to try beliefs out, each on so many imagined graphs, at this price.
+TARGETS, GRAPHS, PRICE = 600, 64, 1.0
+# In a trial the believer is shown this part of the share that the snapshot is believed to hold. A snapshot has fewer
+# pairs to hide than the private graph, and doubt grows with the number of hidden pairs.
+HARDER = 0.6
+# Strength of the prior that calibration leaves believed probabilities as they are, in answers.
+PRIOR_ANSWERS = 5.0
+FORMAT = 1
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """Beliefs, the doubt about margins, and the calibration of confidence."""
+
+    beliefs: Beliefs
+    doubt: float = DEFAULT_DOUBT
+    trust: float = DEFAULT_TRUST
+    calibration: Calibration = DEFAULT_CALIBRATION
+
+    def to_json(self, context: PublicContext, worlds: Worlds) -> str:
+        """What `learned_from` reads; it names the context and the settings that it was learned for."""
+        links, law = self.beliefs.links, self.beliefs.hidden_degrees
+        assert isinstance(links, LogLinear)
+        assert isinstance(law, Growing)
+        fields = {
+            "format": FORMAT,
+            "context": context.digest,
+            "worlds": repr(worlds),
+            "links": list(links.weights),
+            "hidden_degrees": [law.base, law.slope, law.shape],
+            "same_class": self.beliefs.same_class,
+            "doubt": self.doubt,
+            "trust": self.trust,
+            "calibration": [self.calibration.offset, self.calibration.slope],
+        }
+        return json.dumps(fields, indent=1)
+
+
+def learned_from(text: str, context: PublicContext, worlds: Worlds) -> Learned | None:
+    """What was learned for this context and these settings; None for anything else."""
+    try:
+        fields: dict[str, Any] = json.loads(text)
+        named = fields["format"], fields["context"], fields["worlds"]
+        if named != (FORMAT, context.digest, repr(worlds)):
+            return None
+        links = LogLinear(tuple(float(weight) for weight in fields["links"]))
+        law = Growing(*(float(number) for number in fields["hidden_degrees"]))
+        beliefs = Beliefs(links, law, float(fields["same_class"]))
+        calibration = Calibration(*(float(one) for one in fields["calibration"]))
+        return Learned(beliefs, float(fields["doubt"]), float(fields["trust"]), calibration)
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def learned(context: PublicContext, worlds: Worlds) -> Learned:
+    """What was learned for a context, from a file or now."""
+    found = context.learned.get(worlds)
+    if found is None:
+        found = context.learned.setdefault(worlds, learn(context, worlds))
+    assert isinstance(found, Learned)
+    return found
+
+
+def learn(context: PublicContext, worlds: Worlds, progress: Callable[[str], None] = lambda _: None) -> Learned:
+    """Learns from public data: beliefs first, then how far they can be trusted.
+
+    Args:
+        context: The public context.
+        worlds: The owner's settings.
+        progress: Is told what is going on.
+
+    Returns:
+        The same for the same public data.
+    """
+    progress("learning which pairs are hidden")
+    beliefs = learn_beliefs(context, worlds)
+    if len(context.snapshot.others) < 2 * LEAST_PAIRS or not isinstance(context.model, GCN):
+        return Learned(beliefs)
+    progress("trying answers where a part of the snapshot is hidden")
+    harder = replace(worlds, disclosed=HARDER * worlds.disclosed)
+    trials = _trials(split_snapshot(context, harder.disclosed), harder)
+    settings = [(doubt, trust) for doubt in DOUBTS for trust in TRUSTS]
+    best = max(settings, key=lambda one: sum(trial.guess_is_valid(*one) for trial in trials))
+    return Learned(beliefs, *best, _calibrated([trial.at(*best) for trial in trials], [one.valid for one in trials]))
+
+
+class _Trial(NamedTuple):
+    """One explained node: what is believed about its list, and which candidates are valid on the whole snapshot."""
+
+    belief: Belief
+    valid: NDArray[np.bool_]
+
+    def at(self, doubt: float, trust: float) -> Belief:
+        return Belief(self.belief.margins, self.belief.worth, self.belief.sizes, doubt, trust)
+
+    def guess_is_valid(self, doubt: float, trust: float) -> bool:
+        """Whether the public guess is valid."""
+        return bool(self.valid[self.at(doubt, trust).guess()])
+
+
+def _trials(split: Split, worlds: Worlds) -> list[_Trial]:
+    """Explains sampled nodes with beliefs that were learned from the shown part alone."""
+    shown, rng = split.shown, np.random.default_rng([split.whole.seed, 4])
+    beliefs = learn_beliefs(shown, worlds)
+    graph = PrivateGraph.from_snapshot(split.whole.snapshot)
+    found = []
+    for target in rng.permutation(shown.number_of_nodes)[:TARGETS].tolist():
+        candidates = SmallSets().propose(shown, target)
+        margins = margins_on_imagined(shown, beliefs, candidates, GRAPHS, None)
+        belief = Belief(margins, np.ones(len(candidates), np.float32), candidates.sizes, DEFAULT_DOUBT)
+        try:
+            outcomes = evaluate(graph, split.whole, candidates, UNHURRIED)
+        except ArithmeticError:
+            continue
+        found.append(_Trial(belief, outcomes.flips()))
+    return found
+
+
+def _law(belief: Belief, valid: NDArray[np.bool_]) -> tuple[NDArray[np.int64], Floats]:
+    """The short list at PRICE, and the probability of each of its candidates where these candidates are valid."""
+    chosen, _ = belief.short_list(PRICE)
+    order = np.lexsort([chosen, belief.sizes[chosen], ~valid[chosen]])
+    law = np.ones(len(chosen))
+    law[order[0] if valid[chosen].any() else int(np.argmin(chosen))] = np.exp(PRICE)
+    return chosen, law / law.sum()
+
+
+def _calibrated(beliefs: list[Belief], valid: list[NDArray[np.bool_]]) -> Calibration:
+    """Fits believed to observed validity of releases by logistic regression, with a prior that changes nothing."""
+    believed, observed, weight = [], [], []
+    for belief, is_valid in zip(beliefs, valid, strict=True):
+        chosen, law = _law(belief, is_valid)
+        believed += log_odds(belief.confidences(chosen, PRICE)).tolist()
+        observed += is_valid[chosen].tolist()
+        weight += law.tolist()
+    columns = np.column_stack([np.ones(len(believed)), believed])
+    parameters = np.array([0.0, 1.0])
+    for _ in range(20):
+        expected = 1 / (1 + np.exp(-columns @ parameters))
+        gradient = columns.T @ (np.array(weight) * (np.array(observed) - expected))
+        gradient -= PRIOR_ANSWERS * (parameters - [0.0, 1.0])
+        curvature = columns.T @ (columns * (np.array(weight) * expected * (1 - expected))[:, None])
+        parameters += np.linalg.solve(curvature + PRIOR_ANSWERS * np.eye(2), gradient)
+    return Calibration(float(parameters[0]), float(max(parameters[1], 0.1)))

@@ -1,0 +1,164 @@
+"""Imagined graphs around one target, sampled all at once from public data, and only where they can reach the target.
+
+An imagined graph is the snapshot together with pairs that it does not show. What reaches the target of a two-layer
+model are the target's own hidden pairs, and the hidden pairs of the nodes it may read: its neighbours and partners. The
+target's hidden pairs are sampled for each graph by the link model. Each node that the target may read has a few variants
+of its hidden pairs, sampled by class alone, and each graph picks one of them. No imagined graph contains a pair that
+the list of candidates may add. Everything here follows from public data and a public seed.
+"""
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privcfs.public.beliefs.hidden_degrees import HiddenDegrees
+from privcfs.public.beliefs.links import Evidence, LinkModel, probabilities
+from privcfs.public.beliefs.pool import Pool, class_probabilities, pool_of
+from privcfs.public.candidates.candidates import Candidates
+from privcfs.public.context import PublicContext
+from privcfs.public.per_context import per_context
+from privcfs.tables.neighbours import places
+
+Floats = NDArray[np.float32]
+Numbers = NDArray[np.int64]
+# Each node that the target may read has so many variants of its hidden pairs.
+VARIANTS = 8
+# So many times as many pairs are drawn as are wanted, because a pair that is drawn twice counts once.
+SPARE = 2
+# All graphs together read at most so many rows, so that targets with very many neighbours get fewer graphs.
+MOST_ROWS, LEAST_GRAPHS = 1 << 15, 8
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Beliefs:
+    """What is believed of the hidden pairs.
+
+    Attributes:
+        links: Which nodes a hidden pair of the target leads to.
+        hidden_degrees: How many hidden pairs a node has.
+        same_class: The probability that a hidden pair joins two nodes of one class.
+    """
+
+    links: LinkModel
+    hidden_degrees: HiddenDegrees
+    same_class: float
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Imagined:
+    """Imagined graphs around a target. `number` is how many there are.
+
+    `nodes` are the nodes that the target may read besides itself, ascending: snapshot neighbours, nodes that it may be
+    joined to, and ends of its imagined pairs. A graph's imagined pairs of the target are (`own_graph`, `own_row`): the
+    number of the graph and the position in `nodes`, in order of graphs. A variant of a node's hidden pairs is numbered
+    `position * VARIANTS + variant`; it has `hidden_degree` many, and (`hidden_owner`, `hidden_partner`) lists them by
+    variant and position in the pool. `variant` says which variant each graph has of each node: (graphs, nodes).
+    """
+
+    target: int
+    number: int
+    neighbours: Numbers
+    nodes: Numbers
+    own_graph: Numbers
+    own_row: Numbers
+    hidden_degree: Numbers  # (nodes, variants)
+    hidden_owner: Numbers
+    hidden_partner: Numbers
+    variant: Numbers
+
+
+def imagine(context: PublicContext, beliefs: Beliefs, candidates: Candidates, number: int) -> Imagined:
+    """Samples graphs around the target of a list: `number` of them, or fewer if the target has very many neighbours."""
+    target = candidates.target
+    rng = np.random.default_rng([context.seed, target])
+    neighbours = np.array(context.snapshot.neighbours(target), np.int64)
+    number = min(number, max(MOST_ROWS // (len(neighbours) + 1), LEAST_GRAPHS))
+    joined = ends_beside(target, candidates.additions)
+    own_graph, own_node = _own_pairs(context, beliefs, target, joined, number, rng)
+    nodes = np.unique(np.concatenate([neighbours, joined, own_node]))
+    degree, owner, partner = _variants(context, beliefs, nodes, rng)
+    return Imagined(
+        target=target,
+        number=number,
+        neighbours=neighbours,
+        nodes=nodes,
+        own_graph=own_graph,
+        own_row=np.searchsorted(nodes, own_node),
+        hidden_degree=degree.reshape(-1, VARIANTS),
+        hidden_owner=owner,
+        hidden_partner=partner,
+        variant=rng.integers(VARIANTS, size=(number, len(nodes))),
+    )
+
+
+def ends_beside(target: int, pairs: tuple[tuple[int, int], ...]) -> Numbers:
+    """The other ends of those pairs that the target is part of, in the order of the pairs."""
+    return np.array([one + other - target for one, other in pairs if target in (one, other)], np.int64)
+
+
+def _own_pairs(
+    context: PublicContext, beliefs: Beliefs, target: int, joined: Numbers, number: int, rng: np.random.Generator
+) -> tuple[Numbers, Numbers]:
+    """The target's imagined pairs: graph and other end, in order of graphs and without repetitions."""
+    pool, evidence = pool_of(context), Evidence.of(context, target)
+    chances = probabilities(beliefs.links, evidence)
+    cumulative = np.cumsum(chances, dtype=np.float64)
+    degrees = np.full(number, context.snapshot.degrees(np.array([target]))[0])
+    counts = beliefs.hidden_degrees.sample(degrees, rng).clip(max=len(pool.nodes))
+    draws = SPARE * counts
+    points = rng.random(int(draws.sum())) * cumulative[-1]
+    drawn = np.searchsorted(cumulative, points).clip(max=len(cumulative) - 1)
+    possible = evidence.possible.copy()
+    barred = places(pool.nodes, joined)
+    possible[barred[barred >= 0]] = False
+    keys = np.repeat(np.arange(number), draws) * len(pool.nodes) + drawn
+    keys, first_drawn = np.unique(keys[possible[drawn]], return_index=True)
+    graph, place = np.divmod(keys[np.argsort(first_drawn)], len(pool.nodes))
+    rank = np.arange(len(graph)) - np.searchsorted(graph, graph)
+    kept = rank < counts[graph]
+    return graph[kept], pool.nodes[place[kept]]
+
+
+def _variants(
+    context: PublicContext, beliefs: Beliefs, nodes: Numbers, rng: np.random.Generator
+) -> tuple[Numbers, Numbers, Numbers]:
+    """Hidden pairs of VARIANTS variants of each node: the degree of each variant, and owner and partner of each pair.
+
+    A variant has one class, sampled from the node's class probabilities. With probability `same_class` a partner is
+    sampled within that class, otherwise among all nodes.
+    """
+    partners = _partners_by_class(context)
+    degrees = beliefs.hidden_degrees.sample(np.repeat(context.snapshot.degrees(nodes), VARIANTS), rng)
+    cumulative = np.cumsum(class_probabilities(context, nodes), axis=1)
+    uniform = rng.random((len(nodes), VARIANTS, 1))
+    classes = (uniform > cumulative[:, None]).sum(axis=2).ravel().clip(max=cumulative.shape[1] - 1)
+    owner = np.repeat(np.arange(len(degrees)), degrees)
+    within = rng.random(len(owner)) < beliefs.same_class
+    low = np.where(within, partners.bounds[classes[owner]], 0)
+    high = np.where(within, partners.bounds[classes[owner] + 1], partners.bounds[-1])
+    points = low + rng.random(len(owner)) * (high - low)
+    entry = np.searchsorted(partners.cumulative, points).clip(max=len(partners.cumulative) - 1)
+    return degrees, owner, entry % partners.count
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class _PartnersByClass:
+    """Cumulative weights of (class, node of the pool), class after class; the bounds of each class; the nodes."""
+
+    cumulative: NDArray[np.float64]
+    bounds: NDArray[np.float64]
+    count: int
+
+
+@per_context(maxsize=1)
+def _partners_by_class(context: PublicContext) -> _PartnersByClass:
+    pool = pool_of(context)
+    weights = pool.probabilities * (pool.degrees + 1)[:, None]
+    cumulative = np.cumsum(weights.T.ravel(), dtype=np.float64)
+    bounds = np.append(0.0, cumulative[len(pool.nodes) - 1 :: len(pool.nodes)])
+    return _PartnersByClass(cumulative, bounds, len(pool.nodes))

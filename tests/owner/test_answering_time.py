@@ -19,7 +19,7 @@ from privcfs.owner.answering_time import (
     to_text,
 )
 from privcfs.owner.vault_file import VaultFile, read_vault_file
-from privcfs.private.deadline import Overrun
+from privcfs.private.allowance import Overrun
 from privcfs.private.evaluators import evaluate
 from tests.shell import Shell, newcomer
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from privcfs.errors import SettingsError
 from privcfs.gate.mechanisms.mechanism import Mechanism
 from privcfs.gate.mechanisms.rank_profile import SubsetSelection
-from privcfs.private.deadline import UNHURRIED
+from privcfs.private.allowance import UNLIMITED
 from privcfs.private.evaluators import evaluate
 from privcfs.private.graph import PrivateGraph
 from privcfs.private.utilities.utility import Utility
@@ -149,7 +149,7 @@ def _evaluate_all(
     margins = np.zeros((len(graphs), len(candidates)))
     for number, graph in enumerate(graphs):
         with suppress(ArithmeticError), np.errstate(all="ignore"):
-            outcomes = evaluate(graph, context, candidates, UNHURRIED)
+            outcomes = evaluate(graph, context, candidates, UNLIMITED)
             valid[number], margins[number] = utility.valid(outcomes), outcomes.margins()
     return _Outcomes(valid, margins)
 

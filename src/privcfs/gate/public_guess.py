@@ -9,7 +9,7 @@ Check: tests/gate/test_public_guess.py::test_the_guess_is_the_same_whatever_the_
 import numpy as np
 from numpy.typing import NDArray
 
-from privcfs.private.deadline import UNHURRIED
+from privcfs.private.allowance import UNLIMITED
 from privcfs.private.evaluators import evaluate
 from privcfs.private.graph import PrivateGraph
 from privcfs.public.candidates.candidates import Candidates
@@ -22,7 +22,7 @@ def public_guess(context: PublicContext, candidates: Candidates) -> Intervention
     try:
         with np.errstate(all="ignore"):
             snapshot = PrivateGraph.from_snapshot(context.snapshot)
-            margins = evaluate(snapshot, context, candidates, UNHURRIED).margins()
+            margins = evaluate(snapshot, context, candidates, UNLIMITED).margins()
     except ArithmeticError:  # The model's values are not finite, so all candidates look alike.
         margins = np.zeros(len(candidates))
     return candidates[lowest_margin(margins, candidates.sizes)]

@@ -14,7 +14,7 @@ import numpy as np
 from privcfs.gate.method import Method
 from privcfs.gate.vault import Vault
 from privcfs.owner.vault_file import OFF, VaultFile
-from privcfs.private.deadline import Deadline, Overrun
+from privcfs.private.allowance import Allowance, Overrun
 from privcfs.private.evaluators import evaluate
 from privcfs.private.graph import PrivateGraph
 from privcfs.public.context import PublicContext
@@ -50,7 +50,7 @@ def _seconds(snapshot: PrivateGraph, context: PublicContext, method: Method, nod
     for _ in range(2):
         started = perf_counter()
         try:
-            method.utility.score(evaluate(snapshot, context, candidates, Deadline(method.evaluation_seconds)))
+            method.utility.score(evaluate(snapshot, context, candidates, Allowance(method.evaluation_seconds)))
         except Overrun:
             return method.evaluation_seconds  # an answer has no more than that in any case
         found.append(perf_counter() - started)

@@ -22,7 +22,7 @@ from privcfs.gate.mechanisms.exponential import Exponential, level_weights
 from privcfs.gate.mechanisms.mechanism import Mechanism
 from privcfs.gate.mechanisms.rank_profile import SubsetSelection
 from privcfs.gate.randomness import Randomness
-from privcfs.private.deadline import Deadline
+from privcfs.private.allowance import UNLIMITED
 from privcfs.private.evaluators import evaluate
 from privcfs.private.evaluators.outcomes import Outcomes
 from privcfs.private.graph import PrivateGraph
@@ -121,7 +121,7 @@ class FilteredSupport(PeekingRule):
 
     def propose(self, context: PublicContext, target: int) -> Candidates:
         proposed = self.honest.propose(context, target)
-        flips = evaluate(self.graph, context, proposed, Deadline(60)).flips().reshape(len(proposed.pair_sets), -1)
+        flips = evaluate(self.graph, context, proposed, UNLIMITED).flips().reshape(len(proposed.pair_sets), -1)
         return replace(
             proposed,
             pair_sets=_useful(proposed.pair_sets, np.atleast_1d(flips.any(axis=1))),
@@ -256,7 +256,7 @@ class PeekingGuide(Guide):
     def prepare(
         self, context: PublicContext, candidates: Candidates, utility: Utility, epsilon: Fraction
     ) -> SubsetSelection:
-        valid = utility.valid(evaluate(self.graph, context, candidates, Deadline(60)))
+        valid = utility.valid(evaluate(self.graph, context, candidates, UNLIMITED))
         measure = Belief(valid[None], np.ones(len(valid)), np.ones(1)).best_measure(float(epsilon))
         return SubsetSelection(measure.share, tuple(weight + 1 for weight in measure.base))
 

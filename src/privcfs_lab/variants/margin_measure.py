@@ -13,7 +13,7 @@ from privcfs.gate.guidance import Guide
 from privcfs.gate.mechanisms.exponential import Exponential
 from privcfs.gate.mechanisms.mechanism import Mechanism
 from privcfs.gate.mechanisms.rank_profile import SubsetSelection
-from privcfs.private.deadline import UNHURRIED
+from privcfs.private.allowance import UNLIMITED
 from privcfs.private.evaluators import evaluate
 from privcfs.private.graph import PrivateGraph
 from privcfs.private.utilities.utility import Utility
@@ -40,7 +40,7 @@ class MarginMeasure(Guide):
         epsilon: Fraction,  # noqa: ARG002
     ) -> Mechanism:
         snapshot = PrivateGraph.from_snapshot(context.snapshot)
-        margins = evaluate(snapshot, context, candidates, UNHURRIED).margins()
+        margins = evaluate(snapshot, context, candidates, UNLIMITED).margins()
         margins[0] = 1
         weights = np.exp((margins.min() - margins) / self.temperature)
         return SubsetSelection(self.share, tuple(np.maximum(np.rint(weights * WHOLE), 1).astype(np.int64).tolist()))

@@ -11,7 +11,7 @@ import typer
 from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
 
 from privcfs.cli.commands import VAULT, AnalystOption, JsonOption, VaultOption
-from privcfs.cli.output import console, emit, say, warn
+from privcfs.cli.output import console, emit, failures_told, say, warn
 from privcfs.cli.spending import YesOption, agree
 from privcfs.errors import BudgetExhausted, InputError, PrivcfsError
 from privcfs.fleet.cluster import release_on_ray
@@ -61,7 +61,7 @@ def batch(
     answered: set[str] = set()
     columns = (*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn())
     progress = Progress(*columns, console=console, transient=True, disable=as_json)
-    with closing(results), ResultFile(out) as file, progress:
+    with failures_told(opened), closing(results), ResultFile(out) as file, progress:
         bar = progress.add_task("Releasing", total=len(labels))
         try:
             for done in results:

@@ -4,7 +4,7 @@ Zone: gate
 Claim: none of it is part of an answer, an error or a public endpoint.
 Why: whether an evaluation fails can depend on private edges, so counts and messages leave through `Vault.failures`
     alone, which the owner's commands and endpoints read.
-Check: tests/service/test_guards.py::test_the_owner_sees_failures_and_no_analyst_does
+Check: tests/service/test_failures.py::test_the_owner_sees_failures_and_no_analyst_does
 """
 
 from collections import deque

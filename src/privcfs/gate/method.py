@@ -41,8 +41,8 @@ class Method:
         utility: How each candidate is scored on the private graph. Default: the paper's gated utility.
         mechanism: How one candidate is drawn by its score. Default: the exponential mechanism.
         evaluation_seconds: The most work that one evaluation may take, in nominal seconds: 10^9 counted units each,
-            of which each is about a nanosecond. Default: 60. Work is counted from sizes, never by a clock, so the same
-            evaluation is given up on every machine or on none. Beyond it, the answer is drawn from public scores that
+            of which each is about a nanosecond. Default: 60. Work is counted from sizes, never by a clock, so the
+            speed and the load of a machine make no difference. Beyond it, the answer is drawn from public scores that
             do not depend on the graph.
         guide: Prepares a mechanism for each target and price from public data alone, in the place of `mechanism`;
             None, the default, for no guide.

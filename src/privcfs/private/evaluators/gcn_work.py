@@ -6,9 +6,9 @@ Why: they are the sum of what the step reads, writes, sorts and multiplies, with
 Check: tests/private/test_allowance.py::test_a_unit_is_about_a_nanosecond
 """
 
-# Fitted to the processor time of 110 evaluations by one core of an EPYC server: every candidate rule on Cora and
-# CiteSeer for nodes of 1 to 168 neighbours, and stars of 4 to 20,000 neighbours, from 0.4 to 1,700 milliseconds each.
-# Units over nanoseconds: median 1.1, least 0.64, greatest 1.7.
+# A fit, rounded by hand, to the processor time of 110 evaluations by one busy core of an EPYC server: every candidate
+# rule on Cora and CiteSeer for nodes of 1 to 168 neighbours, and stars of 4 to 20,000 neighbours, from 0.4 to 1,700
+# milliseconds each. Units over nanoseconds in these same evaluations: median 1.1, least 0.64, greatest 1.7.
 STEP = 40_000  # One step, whatever its sizes.
 READ = 40  # A neighbour that is read from its list and looked up among other nodes.
 KEY = 150  # A key that is sorted.

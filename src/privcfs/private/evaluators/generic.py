@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 Bools = NDArray[np.bool_]
 Numbers = NDArray[np.int64]
 BATCH_BYTES = 32 * 2**20  # of copied features per batch
-# Units of a forward pass, fitted to the processor time of 96 evaluations by one core of an EPYC server, each of 1 to
-# 14,000 milliseconds: GCN, GAT, GraphSAGE and GIN layers on Cora and CiteSeer, with all features or 64. Units over
-# nanoseconds: median 0.94, least 0.35, greatest 1.8. Layers that send whole feature rows along edges (GraphSAGE and GIN
-# on thousands of features) take up to 13 nanoseconds a unit.
+# Units of a forward pass: a fit, rounded by hand, to the processor time of 96 evaluations by one busy core of an EPYC
+# server, of 1 to 14,000 milliseconds: GCN, GAT, GraphSAGE and GIN layers on Cora and CiteSeer, with all features or
+# 64. Units over nanoseconds in 80 of them: median 0.94, least 0.35, greatest 1.8. In the other 16, GraphSAGE and GIN on
+# thousands of features, whole feature rows are sent along edges: median 0.3, least 0.08.
 PASS = 600_000
 PER_FEATURE = 2  # of a node
 PER_EDGE = 200

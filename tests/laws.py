@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from privcfs import Method, PrivateGraph, PublicContext
 from privcfs.gate.mechanisms.mechanism import Mechanism
-from privcfs.private.deadline import Deadline
+from privcfs.private.allowance import UNLIMITED
 from privcfs.private.evaluators import evaluate
 from privcfs.private.utilities.utility import Scores
 from privcfs.public.candidates.candidates import Candidates
@@ -36,5 +36,5 @@ class Seen:
 
 def look(graph: PrivateGraph, context: PublicContext, target: int, method: Method) -> Seen:
     candidates = method.candidates.propose(context, target)
-    outcomes = evaluate(graph, context, candidates, Deadline(60))
+    outcomes = evaluate(graph, context, candidates, UNLIMITED)
     return Seen(context, method, candidates, method.utility.valid(outcomes), method.utility.score(outcomes))

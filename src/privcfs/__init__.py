@@ -8,6 +8,7 @@ from privcfs.gate.accounting import Limit
 from privcfs.gate.ledger import open_ledger
 from privcfs.gate.method import Method
 from privcfs.gate.vault import Vault
+from privcfs.owner.answering_time import rehearse_time
 from privcfs.owner.vault_file import open_vault
 from privcfs.private.graph import PrivateGraph
 from privcfs.private.secrets import Secrets
@@ -37,5 +38,6 @@ __all__ = [
     "load_model",
     "open_ledger",
     "open_vault",
+    "rehearse_time",
     "save_model",
 ]

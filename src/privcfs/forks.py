@@ -21,6 +21,7 @@ class Order(IntEnum):
     CONNECTIONS = auto()  # connections of ledgers (gate/ledger)
     NEWEST_ROW = auto()  # the newest row that a ledger has seen (gate/ledger/chain.py)
     CLAIMS = auto()  # the table of claims on request ids (gate/ledger/claims.py)
+    FAILURES = auto()  # counts for the owner (gate/failures.py)
     MATRIX_THREADS = auto()  # the number of threads of matrix products (private/one_thread.py)
 
 

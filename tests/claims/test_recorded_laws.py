@@ -16,7 +16,7 @@ import pytest
 from privcfs.embedded import NAMES, Dataset, load_dataset
 from privcfs.gate.mechanisms import MECHANISMS
 from privcfs.gate.method import GUIDED, Method
-from privcfs.private.deadline import UNHURRIED
+from privcfs.private.allowance import UNLIMITED
 from privcfs.private.evaluators import evaluate
 from privcfs.private.graph import PrivateGraph
 from privcfs.private.utilities import UTILITIES
@@ -58,7 +58,7 @@ def law(data: Dataset, target: int, method: Method) -> str:
     """Of the public list in its order, the prepared draws, the scores, and every candidate's exact probability."""
     context = data.context()
     candidates = method.candidates.propose(context, target)
-    scores = method.utility.score(evaluate(graph_of(data.name), context, candidates, UNHURRIED))
+    scores = method.utility.score(evaluate(graph_of(data.name), context, candidates, UNLIMITED))
     parts = [*(one.in_numbers() for one in candidates), repr(scores.grid), str(scores.unseal().tolist())]
     for price in map(Fraction, PRICES):
         mechanism = method.prepare(context, candidates, price).mechanism

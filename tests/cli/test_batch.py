@@ -152,3 +152,16 @@ def test_after_a_refusal_the_file_still_has_all_that_is_paid(owner: Shell) -> No
     assert "10 of 12 are released" in " ".join(said.split())
     assert "The first without an answer is person-0." in " ".join(said.split())
     assert [row["target"] for row in parquet.read_table(owner.folder / "releases.parquet").to_pylist()] == ALL[1:11]
+
+
+def test_a_batch_says_what_an_answer_takes_and_refuses_too_little_time_before_it_pays(owner: Shell) -> None:
+    asked = ("batch", "--targets", "targets.txt", "--epsilon", "0.5", "--yes")
+    rewrite(owner, "# answer_seconds = 0.5 ", "answer_seconds = 0.0001 ")
+    said = " ".join(owner.fails(SettingsError, *asked).split())
+    assert "answer_seconds is 0.0001, but evaluating public data needs" in said
+    assert owner.ask("budget")["spent"] == "0"
+    rewrite(owner, "answer_seconds = 0.0001 ", "# answer_seconds = 0.5 ")
+    done = owner.run(*asked)
+    assert "On public data, a first answer about a node takes" in done.stdout
+    assert done.returncode == 0, done.stderr
+    assert "On public data" not in owner.run(*asked).stdout, "everything is paid already"

@@ -511,3 +511,19 @@ def edit(shell: Shell, old: str, new: str) -> None:
     path = shell.folder / "vault.toml"
     assert old in path.read_text()
     path.write_text(path.read_text().replace(old, new, 1))
+
+
+def test_the_owner_is_told_of_failures_on_standard_error_alone(shell: Shell) -> None:
+    """What is handed on, the JSON of an answer, is the same text with and without a failure."""
+    rewrite(shell, "# answer_seconds = 0.5", "answer_seconds = 0.000001")
+    done = shell.run("explain", "person-3", "--epsilon", "1", "--request-id", "r", "--json")
+    assert "1 evaluation was given up for work, and drawn from public scores; 1 answer was later" in done.stderr
+    assert "keep it to yourself" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    (shell.folder / "release.json").write_text(done.stdout)
+    again = shell.run("explain", "person-3", "--epsilon", "1", "--request-id", "r", "--json")
+    assert (again.stdout, again.stderr) == (done.stdout, ""), "a stored answer is evaluated no more"
+    for words in (("confirm", "release.json"), ("select", "person-1", "person-2")):
+        done = shell.run(*words, "--epsilon", "1")
+        assert "1 evaluation was given up for work" in done.stderr
+        assert "given up" not in done.stdout

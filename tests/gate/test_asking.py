@@ -178,7 +178,7 @@ def test_a_failing_model_gives_verdicts_and_choices_as_usual(tmp_path: Path, mon
     monkeypatch.setattr(vault_module, "evaluate", broken)
     assert vault.confirm(0, Intervention(mask=(1,)), "1").flips in (True, False)
     assert vault.select([1, 2], "1").target in (1, 2)
-    assert len(vault.failures) == 2
+    assert vault.failures.failed == 2
 
 
 def test_a_second_stage_goes_beyond_the_first_and_pays_for_itself() -> None:

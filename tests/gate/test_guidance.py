@@ -156,7 +156,7 @@ def test_no_intervention_is_said_where_nothing_flips_and_rarely_elsewhere() -> N
 
 def test_a_guide_that_makes_no_sense_is_refused() -> None:
     for wrong in ({"thrift": -1.0}, {"nothing": 0.95}):
-        with pytest.raises(SettingsError, match="nothing must lie from 0 to 0.9"):
+        with pytest.raises(SettingsError, match=r"nothing must lie from 0 to 0\.9"):
             Rehearsal(**wrong)  # type: ignore[arg-type]
     with pytest.raises(SettingsError, match="doubt is 0; it must lie above 0"):
         Rehearsal(doubt=0)

@@ -165,7 +165,9 @@ def test_every_answer_is_stored_at_the_same_length(tmp_path: Path, monkeypatch: 
     ledger = SqliteLedger(tmp_path / "budget.db", PLENTY)
     vault = Vault(world.graph, world.context, ledger=ledger, method=METHOD)
     assert len(stored_lengths(vault, 20)) == 1
-    verdicts = [vault.confirm(3, vault.guess(3), "0.1", request_id=f"v{number:02}") for number in range(20)]
+    verdicts = [
+        vault.confirm(3, vault.guess(3).intervention, "0.1", request_id=f"v{number:02}") for number in range(20)
+    ]
     chosen = [vault.select(["3", "11"], "0.1", request_id=f"s{number:02}") for number in range(20)]
     assert len({one.flips for one in verdicts}) == len({one.target for one in chosen}) == 2
     rows = [row for row in ledger.rows() if row["kind"] == "RELEASED"]

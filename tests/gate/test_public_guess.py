@@ -10,7 +10,7 @@ from privcfs import GCN, PrivateGraph, PublicContext, Vault
 from privcfs.gate.guidance import Rehearsal
 from privcfs.gate.method import GUIDED
 from privcfs.gate.public_guess import public_guess, snapshot_guess
-from privcfs.private.deadline import Deadline
+from privcfs.private.allowance import UNLIMITED
 from privcfs.private.evaluators import evaluate
 from privcfs.public.candidates.nothing import Nothing
 from privcfs.public.public_answer import PublicAnswer
@@ -32,7 +32,7 @@ def test_a_guess_that_peeks_is_found_out(
 ) -> None:
     def peek(vault: Vault, node: int) -> PublicAnswer:
         candidates = vault.propose(node)
-        position = int(np.argmin(evaluate(vault._graph, context, candidates, Deadline(60)).margins()))
+        position = int(np.argmin(evaluate(vault._graph, context, candidates, UNLIMITED).margins()))
         return PublicAnswer(node, candidates[position])
 
     monkeypatch.setattr(Vault, "guess", peek)
@@ -58,7 +58,7 @@ def test_a_confidence_that_peeks_is_found_out(
 
     def peek(vault: Vault, node: int) -> PublicAnswer:
         found, candidates = honest(vault, node), vault.propose(node)
-        flips = evaluate(vault._graph, context, candidates, Deadline(60)).flips()
+        flips = evaluate(vault._graph, context, candidates, UNLIMITED).flips()
         return replace(found, confidence=float(flips[list(candidates).index(found.intervention)]))
 
     monkeypatch.setattr(Vault, "guess", peek)
@@ -82,7 +82,7 @@ def test_the_guess_of_version_0_1_leaves_the_lowest_margin_on_the_snapshot(conte
     snapshot = PrivateGraph.from_edges(context.snapshot.pairs, number_of_nodes=NODES)
     for node in range(NODES):
         candidates = GUIDED.candidates.propose(context, node)
-        margins = evaluate(snapshot, context, candidates, Deadline(60)).margins()
+        margins = evaluate(snapshot, context, candidates, UNLIMITED).margins()
         position = snapshot_guess(context, candidates)
         assert position > 0
         assert margins[position] == margins[1:].min()

@@ -11,7 +11,7 @@ from privcfs.errors import SettingsError
 from privcfs.gate.guidance import Rehearsal
 from privcfs.gate.ledger.memory import MemoryLedger
 from privcfs.gate.mechanisms.rank_profile import SubsetSelection
-from privcfs.private.deadline import Deadline
+from privcfs.private.allowance import UNLIMITED
 from privcfs.private.evaluators import evaluate
 from privcfs.public.assumptions import hiding
 from privcfs.public.beliefs.worlds import Worlds
@@ -61,7 +61,7 @@ def test_the_secret_model_is_the_one_that_is_explained() -> None:
     assert len(candidates.features) == 6, "the schema, whatever the target has"
     laws = []
     for one in secrets:
-        scores = method.utility.score(evaluate(world.graph, one, candidates, Deadline(60)))
+        scores = method.utility.score(evaluate(world.graph, one, candidates, UNLIMITED))
         laws.append(method.prepare(context, candidates, Fraction(4)).mechanism.probabilities(scores, Fraction(4)))
     ratio = (laws[0] / laws[1]).max()
     assert 1.5 < ratio <= np.exp(4) * (1 + 1e-9)

@@ -28,17 +28,20 @@ from privcfs.errors import (
 from privcfs.gate import opening
 from privcfs.gate import vault as vault_module
 from privcfs.gate.certificates import verify
+from privcfs.gate.failures import MOST_MESSAGES, FailureLog, Failures
 from privcfs.gate.ledger.ledger import Ledger
 from privcfs.gate.ledger.memory import MemoryLedger
 from privcfs.gate.mechanisms import MECHANISMS
 from privcfs.gate.questions.question import Asker, Evaluate
 from privcfs.gate.questions.release import ReleaseQuestion
+from privcfs.private.allowance import Overrun
 from privcfs.private.evaluators import evaluate
 from privcfs.private.utilities import UTILITIES
 from privcfs.private.utilities.utility import Scores
 from privcfs.public.assumptions import SIMULATED
 from privcfs.public.candidates import RULES
 from privcfs.public.candidates.small_sets import SmallSets
+from tests.clock import Clock
 from tests.laws import look
 from tests.worlds import World, named_world, random_pairs, random_world
 
@@ -96,7 +99,8 @@ def certificates(vault: Vault) -> list[str]:
 
 def test_the_confidence_of_an_answer_is_the_same_whatever_the_private_graph(world: World, tmp_path: Path) -> None:
     texts = []
-    for number, pairs in enumerate(([], [(0, 1), (1, 2)], random_pairs(np.random.default_rng(3), NODES, 0.8))):
+    dense = random_pairs(np.random.default_rng(3), NODES, 0.8)
+    for number, pairs in enumerate((dense[:0], dense[:2], dense)):
         graph = PrivateGraph.from_edges(pairs, number_of_nodes=world.context.number_of_nodes)
         vault = Vault(graph, world.context, ledger=f"sqlite:///{tmp_path / str(number)}.db", limit="9")
         texts.append(certificates(vault))
@@ -165,14 +169,78 @@ def test_a_failed_evaluation_is_drawn_from_as_usual(
     drawn = {vault.release(0, "1").intervention for _ in range(30)}
     assert len(drawn) > 5, "an even draw over the support"
     assert vault.balance().spent == 30
-    assert len(vault.failures) == 30
-    assert "boom" in vault.failures[0]
+    assert (vault.failures.given_up, vault.failures.failed, vault.failures.late) == (0, 30, 0)
+    assert len(vault.failures.latest) == MOST_MESSAGES
+    assert "boom" in vault.failures.latest[0]
 
 
-def test_an_overrunning_evaluation_is_drawn_from_as_usual(world: World, url: str) -> None:
-    vault = Vault(world.graph, world.context, ledger=url, limit="9", method=Method(evaluation_seconds=1e-9))
-    assert vault.release(0, "1").intervention in set(vault.propose(0))
-    assert "Overrun" in vault.failures[0]
+@pytest.mark.parametrize("settings", [{"evaluation_seconds": 1e-9}, {"answer_seconds": 1e-6}], ids=str)
+def test_an_overrunning_evaluation_is_drawn_from_as_usual(world: World, url: str, settings: dict[str, float]) -> None:
+    method = Method(evaluation_seconds=settings.get("evaluation_seconds", 60))
+    answer_seconds = settings.get("answer_seconds")
+    vault = Vault(world.graph, world.context, ledger=url, limit="100", method=method, answer_seconds=answer_seconds)
+    drawn = {vault.release(0, "1").intervention for _ in range(30)}
+    assert drawn <= set(vault.propose(0))
+    assert len(drawn) > 5, "an even draw over the support"
+    assert (vault.failures.given_up, vault.failures.failed) == (30, 0)
+    assert "Overrun" in vault.failures.latest[0]
+    assert "30 evaluations were given up for work" in str(vault.failures)
+
+
+def scores_of_a_delayed_answer(world: World, patch: pytest.MonkeyPatch) -> tuple[list[int], Failures]:
+    """The scores that an answer is drawn from when the machine is busy for longer than its public time."""
+    answer_seconds, found = 0.05, []
+    vault = Vault(world.graph, world.context, ledger=MemoryLedger(), method=Method(), answer_seconds=answer_seconds)
+    honest = Vault._scores
+
+    def delayed(*arguments: Any) -> Any:
+        time.sleep(2 * answer_seconds)
+        return evaluate(*arguments)
+
+    def noting(*arguments: Any) -> Any:
+        scores = honest(*arguments)
+        found.append(scores.unseal().tolist())
+        return scores
+
+    patch.setattr(vault_module, "evaluate", delayed)
+    patch.setattr(Vault, "_scores", noting)
+    vault.release(0, "1")
+    return found[0], vault.failures
+
+
+def test_an_answer_that_a_busy_machine_delays_has_the_same_law(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It leaves late, and the owner is told."""
+    scores, failures = scores_of_a_delayed_answer(world, monkeypatch)
+    assert scores == look(world.graph, world.context, 0, Method()).scores.unseal().tolist()
+    assert (failures.given_up, failures.failed, failures.late) == (0, 0, 1)
+    assert "1 answer was later than answer_seconds" in str(failures)
+
+
+def test_the_check_rejects_a_clock_that_changes_the_law(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vault_module, "Allowance", Clock)
+    scores, failures = scores_of_a_delayed_answer(world, monkeypatch)
+    assert scores != look(world.graph, world.context, 0, Method()).scores.unseal().tolist()
+    assert failures.given_up == 1
+
+
+def test_failures_are_counted_from_many_threads() -> None:
+    log = FailureLog()
+
+    def fail() -> None:
+        for _ in range(200):
+            log.add_evaluation("0", Overrun("too much"))
+            log.add_evaluation("0", MemoryError("two\nlines"))
+            log.add_late(0.5)
+
+    threads = [threading.Thread(target=fail) for _ in range(4)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    found = log.read()
+    assert (found.given_up, found.failed, found.late, found.evaluations) == (800, 800, 800, 1600)
+    assert not any("\n" in message for message in found.latest)
+    assert str(Failures()) == ""
 
 
 @pytest.mark.parametrize("seconds", [0, -5, "x", None, float("nan")], ids=str)
@@ -287,7 +355,7 @@ def test_a_private_loner_and_an_empty_graph_release_as_usual(world: World, tmp_p
         graph = PrivateGraph.from_edges(pairs, number_of_nodes=NODES)
         vault = Vault(graph, world.context, ledger=f"sqlite:///{tmp_path / str(number)}.db", limit="9")
         assert vault.release(0, "1").target == 0
-        assert vault.failures == ()
+        assert vault.failures == Failures()
 
 
 def test_a_simulated_snapshot_never_reaches_a_real_release(world: World, url: str) -> None:
@@ -338,7 +406,7 @@ def test_every_method_releases(world: World, url: str, rule: str, utility: str, 
     vault = Vault(world.graph, world.context, ledger=url, limit="9", method=method)
     release = vault.release(0, "2")
     assert release.intervention in set(vault.propose(0))
-    assert vault.failures == ()
+    assert vault.failures == Failures()
 
 
 def test_the_digest_names_context_and_method(world: World, tmp_path: Path) -> None:

@@ -16,7 +16,8 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_beliefs_are_learned_once_and_kept(tmp_path: Path) -> None:
-    data, path, steps = load_dataset("cora"), tmp_path / NAME, []
+    data, path = load_dataset("cora"), tmp_path / NAME
+    steps: list[str] = []
     first, second, third = data.context(), data.context(), data.context()
     recall_or_learn(path, first, GUIDED, steps.append)
     assert len(steps) == 2

@@ -13,7 +13,7 @@ from privcfs import GCN, PublicContext, TorchModel
 from privcfs.embedded import load_dataset
 from privcfs.errors import PrivcfsError
 from privcfs.gate.questions.confirm import alone
-from privcfs.private.deadline import Deadline, Overrun
+from privcfs.private.allowance import UNLIMITED, Allowance, Overrun
 from privcfs.private.evaluators import EVALUATORS, evaluate, gcn_first_layer, gcn_hidden_rows, gcn_readout, generic
 from privcfs.private.evaluators import gcn as fast
 from privcfs.private.evaluators.generic import evaluate_module, evaluate_module_on_all
@@ -60,7 +60,7 @@ def module(kind: str, features: int = FEATURES, classes: int = CLASSES) -> Torch
 
 
 def agree(world: World, candidates: Candidates, sample: NDArray[np.int64] | None = None) -> None:
-    outcomes = evaluate(world.graph, world.context, candidates, Deadline(600))
+    outcomes = evaluate(world.graph, world.context, candidates, UNLIMITED)
     fast = outcomes.logits.T
     for position in range(len(candidates)) if sample is None else sample:
         slow = slow_logits(world, candidates.target, candidates[int(position)])
@@ -116,7 +116,7 @@ def test_units_that_are_dead_under_every_mask_add_exactly_nothing() -> None:
     rng = np.random.default_rng(0)
     dead = GCN(-rng.random((6, 8)).astype(np.float32), rng.normal(size=(8, 3)).astype(np.float32))
     context = PublicContext(world.context.features, world.context.snapshot.pairs, dead)
-    outcomes = evaluate(world.graph, context, RULES["two-hop"].propose(context, 0), Deadline(60))
+    outcomes = evaluate(world.graph, context, RULES["two-hop"].propose(context, 0), UNLIMITED)
     assert not outcomes.logits.any()
     assert not outcomes.flips().any()
 
@@ -140,8 +140,8 @@ def test_both_evaluators_agree_on_one_gcn() -> None:
     arrays = (state["first.lin.weight"].T, state["second.lin.weight"].T, state["first.bias"], state["second.bias"])
     fast = World(PublicContext(world.context.features, world.context.snapshot.pairs, GCN(*arrays)), world.pairs)
     candidates = everything_near(0, world.pairs, 30, features=(0, 1, 4))
-    slow_outcomes = evaluate(world.graph, world.context, candidates, Deadline(60))
-    fast_outcomes = evaluate(fast.graph, fast.context, candidates, Deadline(60))
+    slow_outcomes = evaluate(world.graph, world.context, candidates, UNLIMITED)
+    fast_outcomes = evaluate(fast.graph, fast.context, candidates, UNLIMITED)
     assert np.abs(slow_outcomes.logits - fast_outcomes.logits).max() < 1e-5
     assert (slow_outcomes.effective == fast_outcomes.effective).all()
 
@@ -149,7 +149,7 @@ def test_both_evaluators_agree_on_one_gcn() -> None:
 def test_deleting_an_absent_edge_and_adding_a_present_one_change_nothing() -> None:
     world = random_world(3, nodes=10)
     candidates = everything_near(0, world.pairs, 10, features=())
-    outcomes = evaluate(world.graph, world.context, candidates, Deadline(60))
+    outcomes = evaluate(world.graph, world.context, candidates, UNLIMITED)
     idle = [row for row, count in enumerate(outcomes.effective) if count == 0]
     assert len(idle) > 1
     assert (outcomes.logits[:, candidates.starts[idle]] == outcomes.logits[:, :1]).all()
@@ -165,7 +165,7 @@ def test_values_that_are_not_finite_end_the_evaluation() -> None:
     context = PublicContext(world.context.features, world.context.snapshot.pairs, broken)
     candidates = RULES["one-hop"].propose(context, 0)
     with np.errstate(all="ignore"), pytest.raises(ArithmeticError, match="not finite"):
-        evaluate(world.graph, context, candidates, Deadline(60))
+        evaluate(world.graph, context, candidates, UNLIMITED)
 
 
 def test_a_model_needs_at_least_one_hop() -> None:
@@ -200,13 +200,12 @@ def test_a_long_list_is_evaluated_in_parts_as_a_short_one_is() -> None:
     target = int(data.test[np.argsort(degrees[data.test])[-10]])
     candidates = SmallSets(4).propose(context, target)
     assert len(candidates.pair_sets) > 4096
-    outcomes = evaluate(graph, context, candidates, Deadline(600))
+    outcomes = evaluate(graph, context, candidates, UNLIMITED)
     rng = np.random.default_rng(0)
     for position in rng.choice(len(candidates), 12):
         one = alone(candidates[int(position)], target, context)
         assert (
-            np.abs(evaluate(graph, context, one, Deadline(60)).logits[:, -1] - outcomes.logits[:, position]).max()
-            < 1e-4
+            np.abs(evaluate(graph, context, one, UNLIMITED).logits[:, -1] - outcomes.logits[:, position]).max() < 1e-4
         )
 
 
@@ -245,7 +244,7 @@ def test_scores_do_not_depend_on_the_number_of_threads() -> None:
         found = []
         for threads in (1, 2, 4):
             with threadpool_limits(threads):
-                found.append(evaluate(graph, context, candidates, Deadline(60)).logits)
+                found.append(evaluate(graph, context, candidates, UNLIMITED).logits)
         assert (found[0] == found[1]).all()
         assert (found[0] == found[2]).all()
 
@@ -387,7 +386,7 @@ def test_every_way_to_share_rows_gives_the_same_scores(kind: str, target: int, m
         found = []
         for sharing in ways:
             monkeypatch.setattr(generic, "sharing_of", lambda *_, sharing=sharing: sharing)
-            found.append(evaluate(world.graph, world.context, candidates, Deadline(60)).logits)
+            found.append(evaluate(world.graph, world.context, candidates, UNLIMITED).logits)
         agree(world, candidates, np.arange(0, len(candidates), 29))
         assert max(np.abs(found[0] - other).max() for other in found[1:]) < 1e-5
     assert len(lists[1].deletions + lists[1].additions) > WORD or target == 29
@@ -416,9 +415,9 @@ def test_candidates_of_different_subgraphs_share_a_forward_pass(kind: str) -> No
     model = world.context.model
     assert isinstance(model, TorchModel)
     candidates = SmallSets().propose(world.context, 0)
-    evaluate(world.graph, world.context, candidates, Deadline(60))
+    evaluate(world.graph, world.context, candidates, UNLIMITED)
     before = passes(model)
-    evaluate(world.graph, world.context, candidates, Deadline(60))
+    evaluate(world.graph, world.context, candidates, UNLIMITED)
     assert len(candidates.pair_sets) > 50
     assert passes(model) == before + 1
 
@@ -437,7 +436,7 @@ def test_many_small_forward_passes_give_the_same_scores_as_one(
         monkeypatch.setattr(generic, "BATCH_BYTES", most_bytes)
         monkeypatch.setattr(generic, "MOST_CANDIDATES", together)
         before = passes(model)
-        found.append(evaluate(world.graph, world.context, candidates, Deadline(60)).logits)
+        found.append(evaluate(world.graph, world.context, candidates, UNLIMITED).logits)
         counts.append(passes(model) - before)
     assert counts[0] == 1
     assert min(counts[1:]) > 5
@@ -452,14 +451,14 @@ def test_several_graphs_are_evaluated_as_each_is_alone_in_fewer_passes(kind: str
     rng = np.random.default_rng(4)
     graphs = [private(world.pairs[rng.random(len(world.pairs)) < share], 60) for share in (1, 0.9, 0.5, 0)]
     candidates = SmallSets().propose(world.context, 3)
-    alone = [evaluate_module(graph, world.context, candidates, Deadline(60)) for graph in graphs]
+    alone = [evaluate_module(graph, world.context, candidates, UNLIMITED) for graph in graphs]
     before = passes(model)
-    together = evaluate_module_on_all(graphs, world.context, candidates, Deadline(60))
+    together = evaluate_module_on_all(graphs, world.context, candidates, UNLIMITED)
     assert passes(model) == before + 1
     for one, other in zip(alone, together, strict=True):
         assert np.abs(one.logits - other.logits).max() < 1e-5
         assert (one.effective == other.effective).all()
-    assert evaluate_module_on_all([], world.context, candidates, Deadline(60)) == []
+    assert evaluate_module_on_all([], world.context, candidates, UNLIMITED) == []
 
 
 def test_an_overrunning_module_is_stopped_before_its_next_pass(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -467,9 +466,9 @@ def test_an_overrunning_module_is_stopped_before_its_next_pass(monkeypatch: pyte
     model = world.context.model
     assert isinstance(model, TorchModel)
     candidates = SmallSets().propose(world.context, 3)
-    evaluate(world.graph, world.context, candidates, Deadline(60))
+    evaluate(world.graph, world.context, candidates, UNLIMITED)
     before = passes(model)
     monkeypatch.setattr(generic, "BATCH_BYTES", 1)
     with pytest.raises(Overrun):
-        evaluate(world.graph, world.context, candidates, Deadline(-1))
+        evaluate(world.graph, world.context, candidates, Allowance(0))
     assert passes(model) == before

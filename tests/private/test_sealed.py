@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from privcfs.errors import SealedError
-from privcfs.private.deadline import Deadline
+from privcfs.private.allowance import UNLIMITED
 from privcfs.private.evaluators import evaluate
 from privcfs.private.sealed import Sealed
 from privcfs.private.utilities.gated import Gated
@@ -15,8 +15,8 @@ from tests.worlds import random_world
 
 def sealed_values() -> list[Sealed]:
     world = random_world(0)
-    outcomes = evaluate(world.graph, world.context, RULES["one-hop"].propose(world.context, 0), Deadline(60))
-    return [world.graph, outcomes, Gated().score(outcomes)]
+    outcomes = evaluate(world.graph, world.context, RULES["one-hop"].propose(world.context, 0), UNLIMITED)
+    return [world.graph, outcomes, Gated().score(outcomes), UNLIMITED]
 
 
 @pytest.mark.parametrize("value", sealed_values(), ids=lambda value: type(value).__name__)

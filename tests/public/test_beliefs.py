@@ -7,7 +7,7 @@ import pytest
 
 from privcfs import PublicContext
 from privcfs.embedded import load_dataset
-from privcfs.private.deadline import UNHURRIED
+from privcfs.private.allowance import UNLIMITED
 from privcfs.private.evaluators import evaluate
 from privcfs.private.graph import PrivateGraph
 from privcfs.public.beliefs import pool as pool_module
@@ -51,6 +51,7 @@ def test_imagined_pairs_are_new_and_as_many_as_are_believed_hidden(cora: PublicC
         barred = {target, *cora.snapshot.neighbours(target), *(node for one in candidates.additions for node in one)}
         assert not barred & set(ends.tolist())
         assert len(set(zip(imagined.own_graph.tolist(), ends.tolist(), strict=True))) == len(ends), "each pair once"
+        assert (imagined.own_graph > 0).all(), "the first graph is the snapshot"
         counts.append(len(ends) / 64 / (1.0 + 0.5 * len(imagined.neighbours)))
     assert 0.8 < np.mean(counts) < 1.05
 
@@ -59,7 +60,7 @@ def test_a_hub_gets_fewer_graphs(cora: PublicContext) -> None:
     star = np.array([(0, other) for other in range(1, 2000)])
     context = PublicContext(cora.features, star, cora.model)
     imagined = imagine(context, BELIEFS, SmallSets().propose(context, 0), 128)
-    assert imagined.number == (1 << 15) // 2000
+    assert imagined.number == 1 + (1 << 15) // 2000
 
 
 @pytest.mark.parametrize(("rule", "agreement"), [(SmallSets(), 0.97), (Ladders(3), 0.95)], ids=["sets", "ladders"])
@@ -73,10 +74,10 @@ def test_all_imagined_graphs_at_once_agree_with_the_exact_evaluator_on_each(
         candidates = rule.propose(cora, target)
         imagined = imagine(cora, known, candidates, 8)
         fast = margins_of(logits_on_imagined(cora, known.hidden_degrees, imagined, candidates))
-        local = local_graphs(cora, imagined, candidates, 8)
+        local = local_graphs(cora, imagined, candidates, 9)
         for number, pairs in enumerate(local.pairs):
             graph = PrivateGraph.from_pairs(pairs, local.features.shape[0])
-            exact = evaluate(graph, local, local.candidates, UNHURRIED).logits
+            exact = evaluate(graph, local, local.candidates, UNLIMITED).logits
             margins = margins_of(np.ascontiguousarray(exact.T)[:, :, None])[0]
             agree.append(((margins < 0) == (fast[number] < 0)).mean())
             differences.append(np.abs(margins - fast[number]).mean())
@@ -165,7 +166,9 @@ def test_confidence_is_bayes_rule_over_imagined_graphs() -> None:
     belief = Belief(margins, np.ones(3, np.float32), np.array([0, 1, 1]), 0.1)
     chosen = np.array([1, 2])
     odds = float(np.exp(1.0))
-    assert belief.probabilities(chosen, 1.0)[1:] == pytest.approx(np.array([[odds, 1], [1, odds]]) / (1 + odds), abs=1e-5)
+    assert belief.probabilities(chosen, 1.0)[1:] == pytest.approx(
+        np.array([[odds, 1], [1, odds]]) / (1 + odds), abs=1e-5
+    )
     assert belief.confidences(chosen, 1.0) == pytest.approx([odds / (1 + odds)] * 2, abs=1e-5)
     flat = Belief(margins, np.ones(3, np.float32), np.array([0, 1, 1]), 0.1, calibration=Calibration(0.0, 0.1))
     assert 0.5 < flat.confidences(chosen, 1.0)[0] < 0.6

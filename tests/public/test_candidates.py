@@ -106,7 +106,9 @@ def test_partners_two_steps_away_join_a_neighbour_to_someone_new() -> None:
     assert len(found) == 8
     assert all(0 not in pair and {1, 2} & set(pair) for pair in found[3:])
     assert (1, 3) not in found
-    kept = Partners(away=3, towards=0, rivals=0, beyond=5).pairs(public, 0, Actionability(immutable_nodes=frozenset({1})))
+    kept = Partners(away=3, towards=0, rivals=0, beyond=5).pairs(
+        public, 0, Actionability(immutable_nodes=frozenset({1}))
+    )
     assert len(kept) == 6
     assert not [pair for pair in kept if 1 in pair]
 

@@ -69,4 +69,3 @@ def test_threads_get_the_same_result() -> None:
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(snapshot_logits, [context] * 16, [np.arange(50)] * 16))
     assert all((one == found[0]).all() for one in found)
-

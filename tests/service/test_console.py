@@ -121,6 +121,7 @@ def test_the_owner_sees_everyone_and_makes_and_revokes_keys(page: Any, served: S
     picture(page, "ledger")
     page.get_by_role("tab", name="Log").click()
     page.get_by_role("cell", name="POST /v1/keys").first.wait_for()
+    page.get_by_text("0 evaluations given up for work, 0 evaluations failed otherwise").wait_for()
 
 
 def test_the_cap_of_a_key_is_the_limit_that_its_analyst_and_the_owner_see(page: Any, served: Served) -> None:

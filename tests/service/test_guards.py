@@ -315,6 +315,7 @@ def test_answers_take_a_public_time_unless_the_owner_switches_it_off(tmp_path: P
         (tmp_path / name).mkdir()
         shells.append(newcomer(tmp_path / name))
     said, seconds = served_with(shells[0], "# answer_seconds = 0.5 ")
+    assert "On public data, a first answer about a node takes" in said
     assert "Every new answer takes 0.25 seconds" in said
     assert seconds >= 0.25, "in every worker"
     said, seconds = served_with(shells[1], "answer_seconds = 0.4 ")
@@ -323,6 +324,17 @@ def test_answers_take_a_public_time_unless_the_owner_switches_it_off(tmp_path: P
     said, seconds = served_with(shells[2], 'answer_seconds = "off" ')
     assert "answer_seconds is off: the time of an answer depends on private edges" in said
     assert seconds < 0.25
+
+
+def test_a_service_is_refused_where_public_data_already_take_too_long(tmp_path: Path) -> None:
+    shell = newcomer(tmp_path)
+    path = tmp_path / "vault.toml"
+    for setting in ("answer_seconds = 0.0001 ", "evaluation_seconds = 0.0001 "):
+        before = path.read_text()
+        path.write_text(before.replace("# answer_seconds = 0.5 ", setting))
+        said = " ".join(shell.fails(SettingsError, "serve").split())
+        assert f"{setting.split()[0]} is 0.0001, but evaluating public data needs" in said
+        path.write_text(before)
 
 
 def test_one_key_cannot_take_all_places(slow_service: Served) -> None:

@@ -201,7 +201,7 @@ def test_keys_are_listed_with_everything_that_they_may_do(served: Served) -> Non
 
 
 OWNERS = [("GET", "/v1/ledger"), ("GET", "/v1/ledger/head"), ("GET", "/v1/keys"), ("POST", "/v1/keys")]
-OWNERS += [("DELETE", "/v1/keys/none"), ("GET", "/v1/log"), ("GET", "/metrics")]
+OWNERS += [("DELETE", "/v1/keys/none"), ("GET", "/v1/log"), ("GET", "/v1/failures"), ("GET", "/metrics")]
 ANYONES = [("POST", "/v1/releases"), ("POST", "/v1/releases/batch"), ("GET", "/v1/releases/x")]
 ANYONES += [("GET", "/v1/candidates/person-1"), ("GET", "/v1/quote?epsilon=1"), ("POST", "/v1/dry-run")]
 ANYONES += [("GET", "/v1/budget"), ("GET", "/v1/me"), ("GET", "/v1/neighbourhood/person-1")]
@@ -348,9 +348,9 @@ def test_a_client_that_loses_answers_pays_once(served: Served) -> None:
         assert [client.released(one.request_id) for one in two] == two
         assert client.budget()["yours"]["spent"] == "2"
         assert client.candidates("person-2")["number"] > 1
-        assert client.dry_run("person-2", "1").size <= 2
+        assert client.dry_run("person-2", "1").intervention.size <= 2
         assert client.quote("1")["fits"]
-        assert client.guess("person-2").size > 0
+        assert client.guess("person-2").intervention.size > 0
         with pytest.raises(BudgetExhausted, match="does not fit"):
             client.release("person-2", "3")
         with pytest.raises(UnknownNode, match="is not a node"):

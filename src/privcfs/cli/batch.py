@@ -11,7 +11,7 @@ import typer
 from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
 
 from privcfs.cli.commands import VAULT, AnalystOption, JsonOption, VaultOption
-from privcfs.cli.output import console, emit, say, warn
+from privcfs.cli.output import console, emit, failures_told, say, warn
 from privcfs.cli.spending import YesOption, agree
 from privcfs.errors import BudgetExhausted, InputError, PrivcfsError
 from privcfs.fleet.cluster import release_on_ray
@@ -19,6 +19,7 @@ from privcfs.fleet.parts import Job, parts, release_here, request_id
 from privcfs.fleet.results import ResultFile
 from privcfs.gate.questions.question import OWNER
 from privcfs.gate.vault import Vault
+from privcfs.owner.answering_time import rehearse_time
 from privcfs.owner.vault_file import open_vault, read_vault_file
 from privcfs.public.context import PublicContext
 from privcfs.public.epsilon import parse_epsilon, show
@@ -44,7 +45,8 @@ def batch(
     """Pay for one release per target of a file. Run again, it goes on where it stopped and pays nothing twice."""
     path, price = str(vault.resolve()), parse_epsilon(epsilon)
     opened = opened_once(path)
-    warn(read_vault_file(vault).account.other_limit(opened.ledger))
+    settings = read_vault_file(vault)
+    warn(settings.account.other_limit(opened.ledger))
     labels = _labels(targets, opened.context)
     name = job or hashlib.sha256(f"{opened.digest} {show(price)}".encode()).hexdigest()[:12]
     if not all(len(one) <= LONGEST and one.isprintable() for one in (request_id(name, label) for label in labels)):
@@ -52,6 +54,8 @@ def batch(
             f"a job's name and a target's together are printable, of at most {LONGEST} letters; see --job."
         )
     unpaid = len(labels) - len(opened.ledger.paid(analyst, [request_id(name, label) for label in labels]))
+    if unpaid:
+        _rehearse(opened, settings.answer_seconds(), as_json)
     if unpaid and not as_many_as_fit:
         _agree_to_all(unpaid, opened, price, analyst, yes)
     work, todo = Job(partial(opened_once, path), opened.digest, price, analyst), parts(name, labels)
@@ -61,7 +65,7 @@ def batch(
     answered: set[str] = set()
     columns = (*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn())
     progress = Progress(*columns, console=console, transient=True, disable=as_json)
-    with closing(results), ResultFile(out) as file, progress:
+    with failures_told(opened), closing(results), ResultFile(out) as file, progress:
         bar = progress.add_task("Releasing", total=len(labels))
         try:
             for done in results:
@@ -84,6 +88,14 @@ def batch(
         emit({"job": name, "releases": file.written, "written": str(out), "spent": spent})
     else:
         say(f"Job {name}: {file.written} releases in {out}. Budget: {spent} spent.")
+
+
+def _rehearse(opened: Vault, answer_seconds: float | None, as_json: bool) -> None:
+    """Says what an answer takes, and refuses settings under which public data cannot be evaluated."""
+    measured = rehearse_time(opened)
+    if not as_json:
+        say(str(measured))
+    warn(measured.check(opened.method, answer_seconds))
 
 
 def _agree_to_all(number: int, opened: Vault, price: Fraction, analyst: str, yes: bool) -> None:

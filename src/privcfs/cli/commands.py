@@ -11,7 +11,7 @@ from rich.progress import Progress
 
 import privcfs
 from privcfs.cli.demo import run_demo
-from privcfs.cli.output import console, emit, learning, odds, say, warn
+from privcfs.cli.output import console, emit, failures_told, learning, odds, say, warn
 from privcfs.cli.spending import YesOption, agree_to_one
 from privcfs.embedded import NAMES
 from privcfs.errors import BudgetExhausted, InputError, SettingsError, VerificationFailed
@@ -135,7 +135,8 @@ def explain(
     spent = opened.balance().spent
     first = request_id if request_id is None or suggestions == 1 else f"{request_id}/1"
     agree_to_one(len(nodes) * opened.cost(epsilon), opened.ledger, analyst, first, yes)
-    with Progress(console=console, transient=True, disable=as_json or len(nodes) < 3) as progress:
+    progress = Progress(console=console, transient=True, disable=as_json or len(nodes) < 3)
+    with failures_told(opened), progress:
         for done, node in enumerate(progress.track(nodes, description="Releasing")):
             try:
                 if suggestions == 1:
@@ -187,7 +188,8 @@ def confirm(
     opened = file.vault(progress=learning)
     warn(file.account.other_limit(opened.ledger))
     agree_to_one(opened.cost(epsilon), opened.ledger, analyst, request_id, yes)
-    verdict = opened.confirm(release.target, release.intervention, epsilon, analyst=analyst, request_id=request_id)
+    with failures_told(opened):
+        verdict = opened.confirm(release.target, release.intervention, epsilon, analyst=analyst, request_id=request_id)
     before = release.confidence
     after = None if before is None else after_verdict(before, verdict.flips, verdict.reliability)
     if as_json:
@@ -215,7 +217,8 @@ def select(
     opened = file.vault(progress=learning)
     warn(file.account.other_limit(opened.ledger))
     agree_to_one(opened.cost(epsilon), opened.ledger, analyst, request_id, yes)
-    chosen = opened.select(targets, epsilon, analyst=analyst, request_id=request_id)
+    with failures_told(opened):
+        chosen = opened.select(targets, epsilon, analyst=analyst, request_id=request_id)
     if as_json:
         emit(json.loads(chosen.to_json()))
         return

@@ -13,7 +13,7 @@ from privcfs.gate.mechanisms.mechanism import Mechanism
 from privcfs.gate.method import GUIDED
 from privcfs.gate.public_guess import public_guess
 from privcfs.gate.vault import Vault
-from privcfs.private.deadline import Deadline
+from privcfs.private.allowance import Allowance
 from privcfs.private.evaluators import evaluate
 from privcfs.private.graph import PrivateGraph
 from privcfs.public.context import PublicContext
@@ -102,7 +102,7 @@ def _mechanism(context: PublicContext, release: Release) -> Mechanism:
 def behind_the_curtain(graph: PrivateGraph, context: PublicContext, release: Release) -> dict[str, Any]:
     """What only the owner could compute, and the honest zero: the best guess from public data alone."""
     candidates = METHOD.candidates.propose(context, release.target)
-    outcomes = evaluate(graph, context, candidates, Deadline(METHOD.evaluation_seconds))
+    outcomes = evaluate(graph, context, candidates, Allowance(METHOD.evaluation_seconds))
     guess, confidence = public_guess(context, candidates, METHOD)
     flips = outcomes.flips()
     mechanism = METHOD.prepare(context, candidates, release.epsilon).mechanism

@@ -3,12 +3,15 @@
 import json
 import math
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
 
 from rich.console import Console
 
 from privcfs.errors import PrivcfsError
+from privcfs.gate.vault import Vault
 from privcfs.public.epsilon import show
 
 console = Console(highlight=False, soft_wrap=True)
@@ -33,6 +36,15 @@ def warn(text: str) -> None:
 def learning(step: str) -> None:
     """What a vault is learning from public data, which is done once, on standard error."""
     sys.stderr.write(f"Once, from public data: {step} ...\n")
+
+
+@contextmanager
+def failures_told(vault: Vault) -> Iterator[None]:
+    """Afterwards tells the owner, on standard error, which evaluations failed and which answers were late."""
+    try:
+        yield
+    finally:
+        warn(str(vault.failures))
 
 
 def emit(value: Any) -> None:

@@ -10,7 +10,7 @@ from privcfs.cli.commands import VAULT, JsonOption, VaultOption
 from privcfs.cli.output import emit, say, warn
 from privcfs.errors import MissingDependency, SettingsError
 from privcfs.owner.answering_time import VARIABLE as SECONDS
-from privcfs.owner.answering_time import answering_time, from_text, in_words, to_text
+from privcfs.owner.answering_time import answering_time, from_text, in_words, rehearse_time, to_text
 from privcfs.owner.vault_file import read_vault_file
 from privcfs.public.epsilon import show
 
@@ -39,10 +39,7 @@ def serve(
         from privcfs.service.protocol import Guarded
     except ImportError:
         raise MissingDependency("the service needs more packages: pip install 'privcfs[service]'.") from None
-    file = read_vault_file(vault)
-    opened = file.vault()  # faults of the owner's files are shown here, before serving
-    warn(file.account.other_limit(opened.ledger))
-    seconds = answering_time(file, opened)
+    seconds = _rehearse(vault)
     if not _keys(vault).all():
         say(f"No key exists yet. Make the owner's: privcfs keys make owner --role owner --vault {vault}")
     os.environ[VARIABLE], os.environ[SECONDS] = str(vault.resolve()), to_text(seconds)
@@ -62,6 +59,18 @@ def serve(
         server_header=False,
         date_header=False,
     )
+
+
+def _rehearse(vault: Path) -> float | None:
+    """The public answering time. Faults of the owner's files and settings are shown here, before serving."""
+    file = read_vault_file(vault)
+    opened = file.vault()
+    warn(file.account.other_limit(opened.ledger))
+    measured = rehearse_time(opened)
+    say(str(measured))
+    seconds = answering_time(file, measured)
+    warn(measured.check(opened.method, seconds))
+    return seconds
 
 
 def from_environment() -> "FastAPI":

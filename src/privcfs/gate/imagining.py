@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from privcfs.private.deadline import UNHURRIED
-from privcfs.private.evaluators import evaluate
+from privcfs.private.allowance import UNLIMITED
 from privcfs.private.evaluators.generic import evaluate_module_on_all
 from privcfs.private.graph import PrivateGraph
 from privcfs.private.one_thread import one_thread
@@ -30,7 +29,7 @@ from privcfs.tables.store import resting
 Floats = NDArray[np.float32]
 # At most so many logits of candidates on graphs are kept, so that a long list is rehearsed on fewer graphs.
 MOST_OUTCOMES, LEAST_GRAPHS = 1 << 22, 8
-# A torch module is run on at most so many imagined graphs.
+# A torch module is run on the snapshot and on at most so many imagined graphs.
 MODULE_GRAPHS = 16
 # A margin that is not finite says nothing of the candidate, which is then believed not to be valid.
 HOPELESS = 1e6
@@ -47,18 +46,9 @@ def margins_on_imagined(
     with one_thread(), resting(), np.errstate(all="ignore"):
         imagined = imagine(context, beliefs, candidates, number)
         logits = REHEARSED[type(context.model)](context, beliefs, imagined, candidates)
-        margins = margins_of(np.concatenate([_on_snapshot(context, candidates), logits], axis=2), desired)
+        margins = margins_of(logits, desired)
     finite: Floats = np.nan_to_num(margins, copy=False, nan=HOPELESS, posinf=HOPELESS, neginf=-HOPELESS)
     return finite
-
-
-def _on_snapshot(context: PublicContext, candidates: Candidates) -> Floats:
-    """Logits (candidates, classes, 1) on the snapshot as it is."""
-    try:
-        outcomes = evaluate(PrivateGraph.from_snapshot(context.snapshot), context, candidates, UNHURRIED)
-    except ArithmeticError:
-        return np.full((len(candidates), context.number_of_classes, 1), np.nan, np.float32)
-    return outcomes.logits.T[:, :, None]
 
 
 def _gcn(context: PublicContext, beliefs: Beliefs, imagined: Imagined, candidates: Candidates) -> Floats:
@@ -66,10 +56,10 @@ def _gcn(context: PublicContext, beliefs: Beliefs, imagined: Imagined, candidate
 
 
 def _module(context: PublicContext, __: Beliefs, imagined: Imagined, candidates: Candidates) -> Floats:
-    local = local_graphs(context, imagined, candidates, MODULE_GRAPHS)
+    local = local_graphs(context, imagined, candidates, 1 + MODULE_GRAPHS)
     graphs = [PrivateGraph.from_pairs(pairs, local.features.shape[0]) for pairs in local.pairs]
     try:
-        outcomes = evaluate_module_on_all(graphs, local, local.candidates, UNHURRIED)
+        outcomes = evaluate_module_on_all(graphs, local, local.candidates, UNLIMITED)
     except ArithmeticError:  # The model's values are not finite, so nothing is believed to be valid.
         return np.full((len(candidates), context.number_of_classes, len(graphs)), np.nan, np.float32)
     return np.stack([one.logits.T for one in outcomes], axis=2)

@@ -10,14 +10,13 @@ Check: tests/gate/test_learning.py::test_what_is_learned_is_the_same_whatever_th
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privcfs.gate.imagining import margins_on_imagined
-from privcfs.private.deadline import UNHURRIED
+from privcfs.private.allowance import UNLIMITED
 from privcfs.private.evaluators import evaluate
 from privcfs.private.graph import PrivateGraph
 from privcfs.public.beliefs.belief import Belief, Calibration, log_odds
@@ -29,7 +28,6 @@ from privcfs.public.beliefs.worlds import Worlds
 from privcfs.public.candidates.small_sets import SmallSets
 from privcfs.public.context import PublicContext
 from privcfs.public.models.gcn import GCN
-from privcfs.public.per_context import per_context
 
 Floats = NDArray[np.float64]
 # The doubts that are tried, and the one that is used where nothing can be tried.
@@ -150,7 +148,7 @@ def _trials(split: Split, worlds: Worlds) -> list[_Trial]:
         margins = margins_on_imagined(shown, beliefs, candidates, GRAPHS, None)
         belief = Belief(margins, np.ones(len(candidates), np.float32), candidates.sizes, DEFAULT_DOUBT)
         try:
-            outcomes = evaluate(graph, split.whole, candidates, UNHURRIED)
+            outcomes = evaluate(graph, split.whole, candidates, UNLIMITED)
         except ArithmeticError:
             continue
         found.append(_Trial(belief, outcomes.flips()))

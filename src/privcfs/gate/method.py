@@ -43,8 +43,10 @@ class Method:
         candidates: The rule that proposes the public list of candidates. Default: the paper's product rule.
         utility: How each candidate is scored on the private graph. Default: the paper's gated utility.
         mechanism: How one candidate is drawn by its score. Default: the exponential mechanism.
-        evaluation_seconds: The most seconds that scoring may take. Default: 60. After that, the answer is drawn from
-            public scores that do not depend on the graph.
+        evaluation_seconds: The most work that one evaluation may take, in nominal seconds: 10^9 counted units each,
+            of which each is about a nanosecond. Default: 60. Work is counted from sizes, never by a clock, so the
+            speed and the load of a machine make no difference. Beyond it, the answer is drawn from public scores that
+            do not depend on the graph.
         guide: Prepares a mechanism for each target and price from public data alone, in the place of `mechanism`;
             None, the default, for no guide.
 

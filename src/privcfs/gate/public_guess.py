@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from privcfs.gate.guidance import Rehearsal
 from privcfs.gate.method import Method
-from privcfs.private.deadline import UNHURRIED
+from privcfs.private.allowance import UNLIMITED
 from privcfs.private.evaluators import evaluate
 from privcfs.private.graph import PrivateGraph
 from privcfs.public.candidates.candidates import Candidates
@@ -42,7 +42,7 @@ def snapshot_guess(context: PublicContext, candidates: Candidates) -> int:
     try:
         with np.errstate(all="ignore"):
             snapshot = PrivateGraph.from_snapshot(context.snapshot)
-            margins = evaluate(snapshot, context, candidates, UNHURRIED).margins()
+            margins = evaluate(snapshot, context, candidates, UNLIMITED).margins()
     except ArithmeticError:  # The model's values are not finite, so all candidates look alike.
         margins = np.zeros(len(candidates))
     return lowest_margin(margins, candidates.sizes)

@@ -4,14 +4,14 @@ Zone: gate
 Claim: each release is pure epsilon-DP for any two private graphs over the same public context, and is paid for,
     durably, before the private graph is read; what leaves depends on edges through the draw alone.
 Why: candidates, their order, the grid and the mechanism are public; the charge precedes evaluation; a failed
-    evaluation is drawn from as usual; the mechanism sees sealed scores and no graph. With `answer_seconds` an answer
-    also waits for a public time, which hides how long evaluation took as far as the machine allows (docs/limits.md).
+    evaluation is drawn from as usual, and is given up by counted work and never by a clock; the mechanism sees sealed
+    scores and no graph. With `answer_seconds` an answer also waits for a public time, which hides how long evaluation
+    took as far as the machine allows (docs/limits.md).
 Check: tests/lab/claims/test_whole_release.py::test_the_release_is_private_for_edges_nodes_and_whole_graphs
 """
 
 import secrets
 import warnings
-from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -26,6 +26,7 @@ import numpy as np
 from privcfs.errors import InputError, PrivcfsError, SettingsError
 from privcfs.forks import Order, at_fork
 from privcfs.gate.accounting import Balance, Limit
+from privcfs.gate.failures import FailureLog, Failures
 from privcfs.gate.ledger import open_ledger
 from privcfs.gate.ledger.ledger import Ledger
 from privcfs.gate.method import GUIDED, Method, checked_seconds, dearest
@@ -39,7 +40,7 @@ from privcfs.gate.questions.suggestions import price_of_each
 from privcfs.gate.randomness import SystemRandomness
 from privcfs.gate.storing import Storing
 from privcfs.gate.turns import Turns
-from privcfs.private.deadline import Deadline
+from privcfs.private.allowance import Allowance
 from privcfs.private.evaluators import evaluate
 from privcfs.private.graph import PrivateGraph
 from privcfs.private.secrets import Secrets
@@ -54,8 +55,7 @@ from privcfs.public.release import Release
 from privcfs.public.verdict import Selection, Verdict
 
 LEAST_PRICE = "0.01"
-MOST_FAILURES = 1000  # kept for the owner
-EVALUATION_SHARE = 0.8  # of a public answering time
+EVALUATION_SHARE = 0.8  # of a public answering time, in nominal seconds of counted work
 SILENCE = RLock()  # the filter of warnings belongs to the whole process
 ANSWERING = Turns()  # with a public answering time one answer follows another: waiting for it takes public time too
 at_fork(Order.WARNINGS, before=SILENCE.acquire, in_parent=SILENCE.release, in_child=SILENCE.release)
@@ -97,7 +97,9 @@ class Vault:
             simulation: Whether a snapshot that was drawn from the private edges is accepted, for demonstrations alone;
                 by default it is refused.
             answer_seconds: The public time that every new answer takes, one after another in a process; an evaluation
-                that needs more counts as failed. By default answers take the time that they take.
+                whose counted work is more than four fifths of it counts as failed. An answer that a busy machine delays
+                is drawn as usual, leaves late, and is counted in `failures`. By default answers take the time that they
+                take.
             secrets: A secret model or secret features, which decide in the place of the public ones and are covered by
                 the promise; by default none.
             least_price: The least epsilon of a question, by default "0.01": whatever an answer tells besides its draw,
@@ -125,7 +127,7 @@ class Vault:
         self._storing = Storing(self._ledger)
         graph.bind(self._ledger.graph_id)
         self._randomness = SystemRandomness()
-        self._failures: deque[str] = deque(maxlen=MOST_FAILURES)
+        self._failures = FailureLog()
 
     def release(
         self,
@@ -218,7 +220,7 @@ class Vault:
         question = ReleaseQuestion(self._side, Asker(), target, epsilon)
         mechanism, snapshot = question.mechanism, PrivateGraph.from_snapshot(self.context.snapshot)
         with nullcontext() if self._answer_seconds is None else ANSWERING:  # or it would wait for private evaluations
-            scores = self._scores(question, monotonic(), snapshot, self.context)
+            scores = self._scores(question, snapshot, self.context)
         position = mechanism.draw(scores, question.request.epsilon, self._randomness)
         return self._public_answer(question.candidates, position, question.confidence(position))
 
@@ -229,7 +231,7 @@ class Vault:
             target: The node, by number (int) or by public name (text).
 
         Returns:
-            The candidate that is likeliest to flip the decision on graphs imagined from public data, and its confidence.
+            The candidate that is likeliest to flip the decision on graphs imagined from public data.
 
         Raises:
             UnknownNode: The target is not a node.
@@ -424,9 +426,9 @@ class Vault:
         return self._side.digest
 
     @property
-    def failures(self) -> tuple[str, ...]:
-        """Evaluations of this process that failed. For the owner's eyes: whether one fails can depend on edges."""
-        return tuple(self._failures)
+    def failures(self) -> Failures:
+        """Evaluations of this process that failed and answers that left late. For the owner: they depend on edges."""
+        return self._failures.read()
 
     def _answers(self, questions: Sequence[Question]) -> list[str]:
         """What the ledger holds for some questions in the end.
@@ -445,49 +447,48 @@ class Vault:
             answers.found(self._ledger.charge_all(requests))  # all or none, durable before an edge is read
             for question, request in zip(questions, requests, strict=True):
                 if answers.lacks(request):
-                    with self._turn() as started:
-                        scores = self._scores(question, started, self._graph, self._readable)
+                    with self._turn():
+                        scores = self._scores(question, self._graph, self._readable)
                         position = question.mechanism.draw(scores, request.epsilon, self._randomness)
                         answers.add(request, question.answer(position))  # kept until it is stored
             return answers.stored()
 
     @contextmanager
-    def _turn(self) -> Iterator[float]:
-        """The time at which an answer begins; with a public answering time, one follows another and takes that long."""
+    def _turn(self) -> Iterator[None]:
+        """One answer. With a public answering time, one follows another and takes that long, or is late."""
         if self._answer_seconds is None:
-            yield monotonic()
+            yield
             return
         with ANSWERING:
             started = monotonic()
-            yield started
-            sleep(max(started + self._answer_seconds - monotonic(), 0))
+            yield
+            left = started + self._answer_seconds - monotonic()
+            if left < 0:
+                self._failures.add_late(-left)
+            sleep(max(left, 0))
 
-    def _scores(self, question: Question, started: float, graph: PrivateGraph, readable: Readable) -> Scores:
+    def _scores(self, question: Question, graph: PrivateGraph, readable: Readable) -> Scores:
         """Sealed scores. A failed evaluation gets the public ones: a visible failure or warning would be a release."""
         fallback = question.fallback  # made beforehand, so that a failure takes no time of its own
         try:
             with SILENCE, np.errstate(all="ignore"), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                deadline = Deadline(self._time_to_evaluate(started))
-                deadline.check()
-                scores = question.score(lambda candidates: evaluate(graph, readable, candidates, deadline))
-                deadline.check()
-                return scores
+                allowance = Allowance(nominal_seconds(self.method, self._answer_seconds))
+                return question.score(lambda candidates: evaluate(graph, readable, candidates, allowance))
         except (Exception, SystemExit) as error:
-            target = self.context.label(question.request.target)
-            self._failures.append(f"target {target}: {type(error).__name__}: {error}")
+            self._failures.add_evaluation(self.context.label(question.request.target), error)
             return fallback
 
-    def _time_to_evaluate(self, started: float) -> float:
-        """What the method allows, and what leaves time for the draw before a public answering time."""
-        public = inf if self._answer_seconds is None else EVALUATION_SHARE * self._answer_seconds
-        return min(self.method.evaluation_seconds, started + public - monotonic())
-
     def _public_answer(self, candidates: Candidates, position: int, confidence: float | None) -> PublicAnswer:
-        drawn = candidates[position]
-        return PublicAnswer(candidates.target, drawn, confidence, self.context.labels({candidates.target, *drawn.nodes}))
+        target, drawn = candidates.target, candidates[position]
+        return PublicAnswer(target, drawn, confidence, self.context.labels({target, *drawn.nodes}))
 
     def _named(self, text: str) -> Release:
         """A stored release; version 0.1 stored no names."""
         release = Release.from_json(text)
         return release if release.labels else replace(release, labels=self.context.labels(release.nodes))
+
+
+def nominal_seconds(method: Method, answer_seconds: float | None) -> float:
+    """Counted work that one evaluation may take: what the method allows, or the share of a public answering time."""
+    return min(method.evaluation_seconds, inf if answer_seconds is None else EVALUATION_SHARE * answer_seconds)

@@ -7,6 +7,7 @@ Check: tests/gate/test_guidance.py::test_the_prepared_draw_is_the_same_whatever_
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -32,6 +33,12 @@ T = TypeVar("T")
 
 def method_of(method: Table, actionable: Table, metadata: Path | None, context: PublicContext) -> Method:
     """The method that the tables [method] and [actionable] describe; `metadata` is a file of pairs to delete."""
+    found = _choices(method, actionable, metadata, context)
+    return replace(found, evaluation_seconds=method.get("evaluation_seconds", found.evaluation_seconds))
+
+
+def _choices(method: Table, actionable: Table, metadata: Path | None, context: PublicContext) -> Method:
+    """Candidate rule, utility and mechanism or guide."""
     restriction, costs = _restriction(actionable, metadata, context)
     rule = _choice(method, "candidates", RULES, "small-sets")
     utility = _choice(method, "utility", {**UTILITIES, **EXPLAINERS}, "gated")

@@ -57,6 +57,8 @@ mechanism = "rehearsed"          # rehearsed (guided by imagined graphs), {mecha
 # disclosed = 0.5                # rehearsed: the share of all pairs that the snapshot is thought to hold
 # answer_seconds = 0.5           # every new answer takes this long, so that its time says nothing about edges;
                                  # "off" for none. Left out, `privcfs serve` chooses one and the command line has none.
+# evaluation_seconds = 60        # the most counted work of an evaluation, 10^9 units a second; beyond it the answer is
+                                 # drawn from public scores. Work is counted from sizes, never by a clock.
 
 # [actionable]                   # what an answer may name (small-sets and ladders)
 # immutable_nodes = ["7"]        # their pairs stay as they are
@@ -73,7 +75,7 @@ KEYS = {
     },
     "budget": {"ledger", "limit", "limit_per_analyst", "least_price", "head", "contract", "delta", "price"},
     "service": {"database", "log_days"},
-    "method": {"candidates", "utility", "mechanism", "disclosed", "answer_seconds"},
+    "method": {"candidates", "utility", "mechanism", "disclosed", "answer_seconds", "evaluation_seconds"},
     "actionable": {"immutable_nodes", "immutable_features", "partners", "desired", "cost"},
 }
 # Keys that version 0.1 wrote, and what they are called now: its vault files are still read.

@@ -12,7 +12,7 @@ from privcfs.errors import SealedError
 
 
 class Sealed:
-    """Base of the three private types: graph, outcomes, scores."""
+    """Base of the private types: graph, outcomes, scores, and the allowance of an evaluation."""
 
     __slots__ = ()
 

@@ -1,8 +1,8 @@
 """How the confidence in an answer is written, in numbers and in words, and how a paid yes or no changes it."""
 
 MEANING = (
-    "The probability that this change flips the decision, given that it was drawn: computed from public data alone, from "
-    "imagined graphs, and calibrated where a part of the public pairs was hidden. It is no promise about this node."
+    "The probability that this change flips the decision, given that it was drawn. It is computed from public data "
+    "alone: on imagined graphs, and calibrated where a part of the public pairs was hidden. It is no guarantee."
 )
 
 

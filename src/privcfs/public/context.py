@@ -102,7 +102,7 @@ class PublicContext(FeatureRows):
         "node_ids",
         "nodes",
         "snapshot",
-            )
+    )
 
     features: sp.csr_array
     snapshot: Neighbours

@@ -1,7 +1,7 @@
 """The part of a public context near some nodes, and the public model's logits there.
 
-The part has the nodes themselves and their snapshot neighbours, with all snapshot pairs that one of the nodes is part of.
-If these are all nodes of the context, the part is the whole context. Of a hub only some pairs are read.
+The part has the nodes themselves and their snapshot neighbours, with all snapshot pairs that one of the nodes is part
+of. If these are all nodes of the context, the part is the whole context. Of a hub only some pairs are read.
 """
 
 from typing import NamedTuple

@@ -39,7 +39,8 @@ ROUTERS = (asking.ROUTER, owning.ROUTER, OPEN_TO_ALL)
 
 def make_app(vault: Vault, keys: Keys, log: Log) -> FastAPI:
     """The service of one vault."""
-    service = Service(vault, keys, log, Metrics(), Pace(), Health(), CapacityLimiter(MOST_AT_ONCE))
+    metrics = Metrics(lambda: vault.failures)
+    service = Service(vault, keys, log, metrics, Pace(), Health(), CapacityLimiter(MOST_AT_ONCE))
     app = FastAPI(
         title="privcfs",
         version="1",

@@ -152,4 +152,3 @@ def _budget_of_everyone(service: Service) -> dict[str, Any]:
 def _labels(service: Service, nodes: Iterable[int]) -> dict[str, str]:
     """The public names of nodes as JSON shows them; empty where nodes have no names."""
     return labels_to_dict(service.vault.context.labels(nodes))
-

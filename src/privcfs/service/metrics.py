@@ -1,6 +1,16 @@
-"""Counts for Prometheus: requests by endpoint and status, coarse latencies, releases. Nothing private is a label."""
+"""Counts for Prometheus: requests by endpoint and status, coarse latencies, releases, failures.
+
+Nothing private is a label. Failures depend on private edges: the endpoint is for the owner's key alone.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import final
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily
+from prometheus_client.registry import Collector
+
+from privcfs.gate.failures import Failures
 
 COARSE = (0.05, 0.25, 1.0, 5.0)  # seconds: finer ones would tell of evaluation times
 
@@ -8,7 +18,7 @@ COARSE = (0.05, 0.25, 1.0, 5.0)  # seconds: finer ones would tell of evaluation 
 class Metrics:
     """One set for each process."""
 
-    def __init__(self) -> None:
+    def __init__(self, failures: Callable[[], Failures] = Failures) -> None:
         self._registry = CollectorRegistry()
         labels = ["method", "path", "status"]
         self._requests = Counter("privcfs_requests", "Requests answered", labels, registry=self._registry)
@@ -17,6 +27,7 @@ class Metrics:
         )
         self._releases = Counter("privcfs_releases", "Releases handed out", registry=self._registry)
         self._missed = Counter("privcfs_housekeeping_failures", "Head or log not written", registry=self._registry)
+        self._registry.register(_FailureCollector(failures))
 
     def answered(self, method: str, path: str, status: int, seconds: float) -> None:
         """One request."""
@@ -34,3 +45,21 @@ class Metrics:
     def text(self) -> bytes:
         """As Prometheus reads it."""
         return generate_latest(self._registry)
+
+
+@final
+class _FailureCollector(Collector):
+    """Reads the vault's own counts whenever Prometheus asks."""
+
+    def __init__(self, failures: Callable[[], Failures]) -> None:
+        self._failures = failures
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        """One counter for each count."""
+        found = self._failures()
+        for name, words, count in (
+            ("privcfs_evaluations_given_up", "Evaluations given up for work, drawn from public scores", found.given_up),
+            ("privcfs_evaluations_failed", "Evaluations that failed, drawn from public scores", found.failed),
+            ("privcfs_answers_late", "Answers later than answer_seconds", found.late),
+        ):
+            yield CounterMetricFamily(name, words, value=count)

@@ -1,4 +1,4 @@
-"""Endpoints for the owner's key alone: ledger, keys, log and metrics.
+"""Endpoints for the owner's key alone: ledger, keys, log, failures and metrics.
 
 To add an endpoint, declare it on ROUTER, which refuses every key that is not the owner's. `service: This` is what the
 endpoint works on. Mark it with `@logged` if its requests are written to the log.
@@ -71,6 +71,11 @@ def revoke(service: This, name: Annotated[str, Path(min_length=1, max_length=16)
 @logged
 def log(service: This, most: Annotated[int, Query(ge=1, le=10_000)] = 100) -> list[dict[str, Any]]:
     return list(service.log.history(most))
+
+
+@ROUTER.get("/v1/failures", summary="Failed evaluations and late answers of this process; for the owner")
+def failures(service: This) -> dict[str, Any]:
+    return service.vault.failures.to_dict()
 
 
 @ROUTER.get("/metrics", summary="For Prometheus, with the owner's key", responses=_answers_with("text/plain"))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privcfs.gate.mechanisms.mechanism import Mechanism
-from privcfs.private.deadline import Deadline
+from privcfs.private.allowance import UNLIMITED
 from privcfs.private.evaluators import evaluate
 from privcfs.private.graph import PrivateGraph
 from privcfs.private.utilities.utility import Scores, Utility
@@ -76,7 +76,7 @@ def compare(setting: Setting, first: Pairs, second: Pairs) -> Finding:
 def release_law(setting: Setting, pairs: Pairs) -> tuple[Candidates, Scores, NDArray[np.float64]]:
     graph = PrivateGraph.from_edges(pairs, number_of_nodes=setting.context.number_of_nodes)
     candidates = setting.rule(graph).propose(setting.context, setting.target)
-    scores = setting.utility.score(evaluate(graph, setting.context, candidates, Deadline(60)))
+    scores = setting.utility.score(evaluate(graph, setting.context, candidates, UNLIMITED))
     if setting.printed is not None:
         scores = with_range(scores, setting.printed)
     return candidates, scores, setting.mechanism.probabilities(scores, setting.epsilon)

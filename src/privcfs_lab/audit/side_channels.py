@@ -170,7 +170,7 @@ def crowd(case: Case, answer_seconds: float, threads: int = 8, rounds: int = 5) 
                 list(pool.map(lambda _, vault=vault: vault.release(case.target, "1"), range(threads)))
             late.append(perf_counter() - start - threads * answer_seconds)
         lateness.append(float(np.median(late)) * 1000)
-        failures += len(vault.failures)
+        failures += vault.failures.evaluations
     return lateness[0], lateness[1], failures
 
 

@@ -22,7 +22,7 @@ from privcfs.gate.mechanisms.exponential import Exponential, level_weights
 from privcfs.gate.mechanisms.mechanism import Mechanism
 from privcfs.gate.mechanisms.rank_profile import SubsetSelection
 from privcfs.gate.randomness import Randomness
-from privcfs.private.deadline import Deadline
+from privcfs.private.allowance import UNLIMITED
 from privcfs.private.evaluators import evaluate
 from privcfs.private.evaluators.outcomes import Outcomes
 from privcfs.private.graph import PrivateGraph
@@ -121,7 +121,7 @@ class FilteredSupport(PeekingRule):
 
     def propose(self, context: PublicContext, target: int) -> Candidates:
         proposed = self.honest.propose(context, target)
-        flips = evaluate(self.graph, context, proposed, Deadline(60)).flips().reshape(len(proposed.pair_sets), -1)
+        flips = evaluate(self.graph, context, proposed, UNLIMITED).flips().reshape(len(proposed.pair_sets), -1)
         return replace(
             proposed,
             pair_sets=_useful(proposed.pair_sets, np.atleast_1d(flips.any(axis=1))),
@@ -261,7 +261,7 @@ class PeekingGuide(Guide):
         epsilon: Fraction,
         allowed: Bools | None = None,  # noqa: ARG002
     ) -> Prepared:
-        valid = utility.valid(evaluate(self.graph, context, candidates, Deadline(60))).astype(np.float32)
+        valid = utility.valid(evaluate(self.graph, context, candidates, UNLIMITED)).astype(np.float32)
         one, every = np.ones(1, np.float32), np.ones(len(valid), np.float32)
         chosen, _ = short_list(valid[None], every, one, float(np.exp(float(epsilon))))
         base = np.ones(len(valid), np.int64)

@@ -10,7 +10,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from privcfs.private.deadline import Deadline
+from privcfs.private.allowance import UNLIMITED
 from privcfs.private.evaluators import evaluate
 from privcfs.private.graph import PrivateGraph
 from privcfs.public.candidates.candidates import Candidates, Caps, Choice
@@ -44,7 +44,7 @@ class Greedy(Baseline):
             pair_sets = (gone, *(tuple(sorted((*gone, n))) for n in range(len(pairs)) if n not in gone))
             feature_sets = (masked, *(tuple(sorted((*masked, n))) for n in range(len(features)) if n not in masked))
             candidates = Candidates(target, Caps(99, 99), pairs, (), features, pair_sets, feature_sets)
-            scores = evaluate(graph, context, candidates, Deadline(600)).logits
+            scores = evaluate(graph, context, candidates, UNLIMITED).logits
             original = int(scores[:, 0].argmax()) if original < 0 else original
             if scores[:, 0].argmax() != original:
                 found = Candidates(target, Caps(99, 99), pairs, (), features, (gone,), (masked,))

@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_limits
 from privcfs.embedded import Dataset
 from privcfs.errors import MissingDependency
 from privcfs.gate.method import Method
-from privcfs.private.deadline import Deadline
+from privcfs.private.allowance import UNLIMITED
 from privcfs.private.evaluators import evaluate
 from privcfs.private.graph import PrivateGraph
 from privcfs.public.assumptions import SIMULATED
@@ -25,7 +25,6 @@ from privcfs_lab.figures.bench import Point, draw_growth
 from privcfs_lab.figures.page import Picture
 
 TARGET = 55  # twelve neighbours, some of them in triangles with it
-LONG = Deadline(3600)
 PUBLIC_PAIRS = tuple(range(1, 13))
 DEGREES = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
 BRANCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)  # further neighbours of each of twelve
@@ -59,7 +58,7 @@ def generic_part(data: Dataset, __: Extent) -> Part:
     graph = data.private_graph()
     context = fully_public(data, graph, as_module(data.model("snapshot")))
     candidates = Method().candidates.propose(context, TARGET)
-    generic = median(lambda: evaluate(graph, context, candidates, LONG), 3) / len(candidates)
+    generic = median(lambda: evaluate(graph, context, candidates, UNLIMITED), 3) / len(candidates)
     with threadpool_limits(1):
         _, fast = _fast_seconds(data, 9)
     return Part(
@@ -81,7 +80,7 @@ def _fast_seconds(data: Dataset, repeats: int) -> tuple[int, float]:
     graph = data.private_graph()
     context = fully_public(data, graph, data.model("snapshot"))
     candidates = Method().candidates.propose(context, TARGET)
-    return len(candidates), median(lambda: evaluate(graph, context, candidates, LONG), repeats) / len(candidates)
+    return len(candidates), median(lambda: evaluate(graph, context, candidates, UNLIMITED), repeats) / len(candidates)
 
 
 def _flops(degree: int, model: GCN) -> int:
@@ -97,9 +96,8 @@ def _by_support(data: Dataset) -> list[Point]:
     found = []
     for most in PUBLIC_PAIRS:
         candidates = Product(OneHop(most)).propose(context, TARGET)
-        found.append(
-            Point(len(candidates), 1e3 * median(lambda c=candidates: evaluate(graph, context, c, LONG), CURVE_REPEATS))  # type: ignore[misc]
-        )
+        seconds = median(lambda c=candidates: evaluate(graph, context, c, UNLIMITED), CURVE_REPEATS)  # type: ignore[misc]
+        found.append(Point(len(candidates), 1e3 * seconds))
     return found
 
 
@@ -121,7 +119,7 @@ def _star_milliseconds(data: Dataset, degree: int, branch: int) -> float:
     context = PublicContext(data.features[rows], public, data.model("snapshot"), assumptions=SIMULATED)
     graph = PrivateGraph.from_edges(pairs, number_of_nodes=nodes)
     candidates = Method().candidates.propose(context, 0)
-    return 1e3 * median(lambda: evaluate(graph, context, candidates, LONG), CURVE_REPEATS)
+    return 1e3 * median(lambda: evaluate(graph, context, candidates, UNLIMITED), CURVE_REPEATS)
 
 
 def _star(degree: int, branch: int) -> Iterator[tuple[int, int]]:

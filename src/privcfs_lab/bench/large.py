@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 from privcfs.embedded import Dataset
 from privcfs.gate.method import Method
 from privcfs.gate.vault import Vault
-from privcfs.private.deadline import Deadline
+from privcfs.private.allowance import UNLIMITED
 from privcfs.private.evaluators import evaluate
 from privcfs.private.graph import PrivateGraph
 from privcfs.public.assumptions import SIMULATED
@@ -110,7 +110,7 @@ def _targets(nodes: int) -> list[int]:
 
 
 def _ask(graph: PrivateGraph, context: PublicContext, target: int) -> None:
-    evaluate(graph, context, Method().candidates.propose(context, target), Deadline(600))
+    evaluate(graph, context, Method().candidates.propose(context, target), UNLIMITED)
 
 
 def _in_a_process(measure: Callable[..., Measured], *given: object) -> Measured:

@@ -15,8 +15,9 @@ from privcfs.embedded import Dataset
 from privcfs.gate.ledger import open_ledger
 from privcfs.gate.method import Method
 from privcfs.gate.vault import Vault
+from privcfs.private.allowance import UNLIMITED
 from privcfs.private.evaluators import evaluate
-from privcfs_lab.bench.kernel import LONG, TARGET, fully_public
+from privcfs_lab.bench.kernel import TARGET, fully_public
 from privcfs_lab.bench.part import Extent, Part
 from privcfs_lab.bench.releases import fresh_ledger
 from privcfs_lab.bench.timing import RUN_PRIVCFS, cores, many_products, once, scaling, side_by_side
@@ -71,7 +72,7 @@ def _core_scaling(data: Dataset, processes: int) -> tuple[float, float]:
 
     def evaluations() -> None:
         for _ in range(EVALUATIONS):
-            evaluate(graph, context, candidates, LONG)
+            evaluate(graph, context, candidates, UNLIMITED)
 
     return scaling(evaluations, processes), scaling(many_products, processes)
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from privcfs.gate.guidance import Rehearsal
 from privcfs.gate.method import Method
-from privcfs.private.deadline import Deadline
+from privcfs.private.allowance import UNLIMITED
 from privcfs.private.evaluators import evaluate
 from privcfs.private.graph import PrivateGraph
 from privcfs.public.assumptions import SIMULATED
@@ -94,7 +94,7 @@ def _node_row(kind: str, depth: int, targets: int) -> list[Value]:
 def _asked(scene: Scene, target: int, method: Method) -> list[float]:
     """List length, row zero, ceiling, and the valid rate at each price."""
     found = inspect(scene.graph, scene.context, target, method)
-    guess = public_guesses(evaluate(scene.snapshot, scene.context, found.candidates, Deadline(600)))[1]
+    guess = public_guesses(evaluate(scene.snapshot, scene.context, found.candidates, UNLIMITED))[1]
     valid = [float(found.probabilities(price) @ found.flips) for price in PRICES]
     return [len(found.candidates), float(found.flips[guess]), float(found.flips.any()), *valid]
 

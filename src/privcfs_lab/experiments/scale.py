@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from privcfs.gate.method import Method
 from privcfs.gate.vault import Vault
-from privcfs.private.deadline import Deadline
+from privcfs.private.allowance import UNLIMITED
 from privcfs.private.evaluators import evaluate
 from privcfs.private.graph import PrivateGraph
 from privcfs.public.assumptions import SIMULATED
@@ -118,7 +118,7 @@ def _timed(world: World) -> tuple[float, float, float, float]:
         for target in world.targets:
             start = time.perf_counter()
             candidates = rule.propose(world.context, target)
-            evaluate(graph, world.context, candidates, Deadline(600))
+            evaluate(graph, world.context, candidates, UNLIMITED)
             middle = time.perf_counter()
             vault.release(target, "1")
             local.append(middle - start)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from privcfs.gate.mechanisms.mechanism import Mechanism
 from privcfs.gate.method import Method
-from privcfs.private.deadline import Deadline
+from privcfs.private.allowance import Allowance
 from privcfs.private.evaluators import evaluate
 from privcfs.private.evaluators.outcomes import Outcomes
 from privcfs.private.graph import PrivateGraph
@@ -61,7 +61,7 @@ def inspect(
     """
     method = method or Method()
     candidates = method.candidates.propose(context, context.node(target))
-    outcomes = evaluate(graph, readable or context, candidates, Deadline(method.evaluation_seconds))
+    outcomes = evaluate(graph, readable or context, candidates, Allowance(method.evaluation_seconds))
     scores = method.utility.score(outcomes)
     return Inspection(
         candidates,

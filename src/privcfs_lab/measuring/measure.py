@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from privcfs.gate.method import Method
 from privcfs.gate.public_guess import lowest_margin
-from privcfs.private.deadline import Deadline
+from privcfs.private.allowance import Allowance
 from privcfs.private.evaluators import evaluate
 from privcfs.private.evaluators.outcomes import Outcomes
 from privcfs.private.graph import PrivateGraph
@@ -111,7 +111,7 @@ def measure_with(
 
 
 def _record_guesses(row: np.void, scene: Scene, found: Inspection) -> None:
-    outcomes = evaluate(scene.snapshot, scene.context, found.candidates, Deadline(found.method.evaluation_seconds))
+    outcomes = evaluate(scene.snapshot, scene.context, found.candidates, Allowance(found.method.evaluation_seconds))
     guesses = public_guesses(outcomes)
     row["guess"] = found.flips[guesses]
     row["guess_targeted"] = found.flips[guesses] & (found.predictions[guesses] == found.runner_up)

@@ -12,7 +12,7 @@ import numpy as np
 from privcfs.gate.guidance import WHOLE, Bools, Guide, Prepared
 from privcfs.gate.mechanisms.exponential import Exponential
 from privcfs.gate.mechanisms.rank_profile import SubsetSelection
-from privcfs.private.deadline import UNHURRIED
+from privcfs.private.allowance import UNLIMITED
 from privcfs.private.evaluators import evaluate
 from privcfs.private.graph import PrivateGraph
 from privcfs.private.utilities.utility import Utility
@@ -39,7 +39,7 @@ class MarginMeasure(Guide):
         allowed: Bools | None = None,
     ) -> Prepared:
         snapshot = PrivateGraph.from_snapshot(context.snapshot)
-        margins = evaluate(snapshot, context, candidates, UNHURRIED).margins()
+        margins = evaluate(snapshot, context, candidates, UNLIMITED).margins()
         margins[0] = 1
         weights = np.exp((margins.min() - margins) / self.temperature)
         base = np.maximum(np.rint(weights * WHOLE), 1).astype(np.int64)

@@ -18,8 +18,8 @@ from typing import final
 import numpy as np
 
 from privcfs.errors import InputError, PrivcfsError
-from privcfs.gate.ledger.ledger import Request
 from privcfs.gate.guidance import Bools, Prepared
+from privcfs.gate.ledger.ledger import Request
 from privcfs.gate.mechanisms.mechanism import Mechanism
 from privcfs.gate.method import Method, dearest, former_digest, going_beyond, public_digest
 from privcfs.gate.questions.question import (
@@ -154,8 +154,8 @@ def _prepared(context: PublicContext, method: Method, candidates: Candidates, pr
 def permitted(candidates: Candidates, earlier: Earlier) -> Bools | None:
     """Which candidates earlier, public answers leave; None if there are none.
 
-    With `avoiding`, candidates that share no element with them; with `beyond`, candidates that contain it, and the empty
-    set.
+    With `avoiding`, candidates that share no element with them; with `beyond`, candidates that contain it. The empty
+    set is always left.
     """
     if not earlier.avoiding and earlier.beyond is None:
         return None

@@ -8,7 +8,7 @@ Check: tests/private/test_evaluators.py::test_every_shipped_model_has_an_evaluat
 
 from collections.abc import Callable, Mapping
 
-from privcfs.private.deadline import Deadline
+from privcfs.private.allowance import Allowance
 from privcfs.private.evaluators.gcn import evaluate_gcn
 from privcfs.private.evaluators.generic import evaluate_module
 from privcfs.private.evaluators.outcomes import Outcomes
@@ -21,12 +21,12 @@ from privcfs.public.models.model import Model
 from privcfs.public.models.torch_module import TorchModel
 from privcfs.tables.store import resting
 
-Evaluator = Callable[[PrivateGraph, Readable, Candidates, Deadline], Outcomes]
+Evaluator = Callable[[PrivateGraph, Readable, Candidates, Allowance], Outcomes]
 
 EVALUATORS: Mapping[type[Model], Evaluator] = {GCN: evaluate_gcn, TorchModel: evaluate_module}
 
 
-def evaluate(graph: PrivateGraph, context: Readable, candidates: Candidates, deadline: Deadline) -> Outcomes:
+def evaluate(graph: PrivateGraph, context: Readable, candidates: Candidates, allowance: Allowance) -> Outcomes:
     """Class scores of the target under every candidate, by the evaluator of the model."""
     with one_thread(), resting():
-        return EVALUATORS[type(context.model)](graph, context, candidates, deadline)
+        return EVALUATORS[type(context.model)](graph, context, candidates, allowance)

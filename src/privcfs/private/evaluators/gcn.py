@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from privcfs.private.deadline import Deadline
+from privcfs.private.allowance import Allowance
 from privcfs.private.evaluators.gcn_first_layer import first_layer_sums
 from privcfs.private.evaluators.gcn_hidden_rows import (
     Area,
@@ -25,6 +25,7 @@ from privcfs.private.evaluators.gcn_hidden_rows import (
     states_after,
 )
 from privcfs.private.evaluators.gcn_readout import class_logits
+from privcfs.private.evaluators.gcn_work import work
 from privcfs.private.evaluators.outcomes import Outcomes, effective_operations
 from privcfs.private.graph import PrivateGraph
 from privcfs.public.candidates.candidates import Candidates, membership
@@ -38,27 +39,26 @@ MOST_STATES = 4096  # Pair sets that are evaluated together.
 REUSED_BYTES = 2**24  # Freed blocks of up to this size are reused by the allocator.
 
 
-def evaluate_gcn(graph: PrivateGraph, context: Readable, candidates: Candidates, deadline: Deadline) -> Outcomes:
+def evaluate_gcn(graph: PrivateGraph, context: Readable, candidates: Candidates, allowance: Allowance) -> Outcomes:
     """Logits of the target under every candidate."""
     model = context.model
     assert isinstance(model, GCN)
     _reuse_freed_memory()
     pairs = np.array(candidates.deletions + candidates.additions, np.int64).reshape(-1, 2)
+    looked_up = int(graph.degrees(pairs).min(axis=1).sum())
+    allowance.spend(work(read=len(pairs) + looked_up, entries=len(candidates.pair_sets) * len(pairs)))
     operations = membership(candidates.pair_sets, len(pairs)) & effective_operations(graph, candidates)
-    masked_inputs = _masked_inputs(context, model, candidates)
-    area = Area.around(graph, candidates.target, pairs)
-    deadline.check()
-    first_layer = first_layer_of(area, graph, context, model)
+    masked_inputs = _masked_inputs(context, model, candidates, allowance)
+    area = Area.around(graph, candidates.target, pairs, allowance)
+    first_layer = first_layer_of(area, graph, context, model, allowance)
     blocks: list[Floats] = []
     for start in range(0, len(operations), MOST_STATES):
-        deadline.check()
         part = slice(start, start + MOST_STATES)
-        states = states_after(area, operations[part], len(candidates.deletions))
-        rows = distinct_hidden_rows(area, states)
-        deadline.check()
-        pre_activations = scaled_pre_activations(rows, area, states, first_layer, model)
+        states = states_after(area, operations[part], len(candidates.deletions), allowance)
+        rows = distinct_hidden_rows(area, states, allowance)
+        pre_activations = scaled_pre_activations(rows, area, states, first_layer, model, allowance)
         mask_counts = candidates.feature_set_counts[part]
-        blocks += _logits(rows.read, pre_activations, masked_inputs, mask_counts, model, deadline)
+        blocks += _logits(rows.read, pre_activations, masked_inputs, mask_counts, model, allowance)
     logits = blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=1)
     return Outcomes(candidates, logits, operations.sum(axis=1))
 
@@ -69,7 +69,7 @@ def _logits(
     masked_inputs: Floats,
     mask_counts: Numbers,
     model: GCN,
-    deadline: Deadline,
+    allowance: Allowance,
 ) -> list[Floats]:
     """Logits (classes, candidates) of runs of states; the states of a run are combined with equally many masks.
 
@@ -78,12 +78,12 @@ def _logits(
     """
     blocks = []
     for run in _runs(mask_counts):
-        deadline.check()
         inputs = masked_inputs[:, : mask_counts[run.start]]
         is_whole = len(read[run]) == len(read)
+        allowance.spend(work(entries=0 if is_whole else 4 * len(read[run]) * read.shape[1]))
         used = slice(None) if is_whole else np.flatnonzero(read[run].any(axis=0))
         rows = PreActivations(pre_activations.offsets[used], pre_activations.slopes[used])
-        logits = class_logits(read[run, used], rows, inputs, model, deadline)
+        logits = class_logits(read[run, used], rows, inputs, model, allowance)
         blocks.append(logits.reshape(len(logits), -1))
     return blocks
 
@@ -94,16 +94,19 @@ def _runs(counts: Numbers) -> list[slice]:
     return [slice(start, stop) for start, stop in pairwise(borders) if counts[start]]
 
 
-def _masked_inputs(context: Readable, model: GCN, candidates: Candidates) -> Floats:
+def _masked_inputs(context: Readable, model: GCN, candidates: Candidates, allowance: Allowance) -> Floats:
     """The target's first-layer input under every feature set: (hidden units, feature sets)."""
     target_features, target_values = context.feature_row(candidates.target)
     features = np.array(candidates.features, np.int64)
+    units, masks = len(model.first_bias), len(candidates.feature_sets)
+    entries = masks * (len(features) + units) + len(features) * units
+    allowance.spend(work(entries=entries, products=masks * len(features) * units))
     values_or_zero = np.append(target_values, np.float32(0))  # Position -1 stands for a feature that the target lacks.
     values = values_or_zero[places(target_features, features)]
     contributions = values[:, None] * model.first[features]
     masked_contributions = contributions.T @ membership(candidates.feature_sets, len(features)).T.astype(np.float32)
     only_target, weight_one, one_segment = np.array([candidates.target]), np.ones(1, np.float32), np.arange(2)
-    unmasked = first_layer_sums(context, model, only_target, weight_one, one_segment)
+    unmasked = first_layer_sums(context, model, only_target, weight_one, one_segment, allowance)
     return unmasked.T - masked_contributions
 
 

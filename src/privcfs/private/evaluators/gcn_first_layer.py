@@ -10,6 +10,8 @@ Check: tests/private/test_evaluators.py::test_every_way_through_the_fast_evaluat
 import numpy as np
 from numpy.typing import NDArray
 
+from privcfs.private.allowance import Allowance
+from privcfs.private.evaluators.gcn_work import work
 from privcfs.public.context import Readable
 from privcfs.public.models.gcn import GCN
 from privcfs.tables.neighbours import gather
@@ -19,14 +21,21 @@ Numbers = NDArray[np.int64]
 MOST_CELLS = 2**20  # Upper bound on the entries of a dense table of summed feature rows.
 
 
-def first_layer_sums(context: Readable, model: GCN, nodes: Numbers, weights: Floats, borders: Numbers) -> Floats:
+def first_layer_sums(
+    context: Readable, model: GCN, nodes: Numbers, weights: Floats, borders: Numbers, allowance: Allowance
+) -> Floats:
     """Weighted sums of the first-layer inputs of nodes, one sum for each segment of `nodes`.
 
     The first-layer input of a node is its feature row times the first weight matrix. Segment i has the nodes from
     position `borders[i]` to below `borders[i + 1]`; no segment is empty. `weights` has one number for each node.
     """
+    units = len(model.first_bias)
     if context.inputs is None:
+        starts, cells = context.features.indptr, (len(borders) - 1) * model.number_of_features
+        read = int((starts[nodes + 1] - starts[nodes]).sum())
+        allowance.spend(work(read=read, entries=cells, products=cells * units))
         return _sums_from_features(context, model, nodes, weights, borders)
+    allowance.spend(work(entries=len(nodes) * units))
     weighted_inputs = weights[:, None] * context.inputs[nodes]
     sums: Floats = np.add.reduceat(weighted_inputs, borders[:-1])
     return sums

@@ -15,7 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from privcfs.private.allowance import Allowance
 from privcfs.private.evaluators.gcn_first_layer import first_layer_sums
+from privcfs.private.evaluators.gcn_work import work
 from privcfs.private.graph import PrivateGraph
 from privcfs.public.context import Readable
 from privcfs.public.models.gcn import GCN
@@ -49,10 +51,13 @@ class Area:
     link_operations: Numbers  # (3, links): an operation, and the hidden node and the end node that its pair links.
 
     @classmethod
-    def around(cls, graph: PrivateGraph, target: int, pairs: Numbers) -> "Area":
+    def around(cls, graph: PrivateGraph, target: int, pairs: Numbers, allowance: Allowance) -> "Area":
         """Reads the area of one target from the private graph; `pairs` has one row for each operation."""
+        allowance.spend(work(read=int(graph.degrees(np.array([target]))[0]) + 2 * len(pairs)))
         hidden_nodes, end_nodes = _nodes_in_reach(graph.neighbours(target), target, pairs)
         target_row = int(np.searchsorted(hidden_nodes, target))
+        read = int(graph.degrees(hidden_nodes).sum())
+        allowance.spend(work(read=read, entries=len(hidden_nodes) * len(end_nodes)))
         neighbour_lists = graph.neighbours_of(hidden_nodes)
         read_by_target = np.zeros(len(hidden_nodes), np.bool_)
         read_by_target[np.searchsorted(hidden_nodes, graph.neighbours(target))] = True
@@ -110,12 +115,15 @@ class States:
     affects: Bools  # (hidden nodes, operations): whether an operation may change the hidden row.
 
 
-def states_after(area: Area, operations: Bools, deletions: int) -> States:
+def states_after(area: Area, operations: Bools, deletions: int, allowance: Allowance) -> States:
     """Carries out the operations of each state: a deletion removes its edge, an addition inserts it.
 
     `operations` has shape (states, operations) and contains only operations that change the private graph. The first
     `deletions` of them are deletions.
     """
+    hidden, ends, (states, pairs) = len(area.hidden_nodes), len(area.end_nodes), operations.shape
+    products = states * pairs * (2 * hidden + ends) + hidden * ends * pairs
+    allowance.spend(work(entries=states * (pairs + 2 * hidden + ends) + (hidden + ends) * pairs, products=products))
     carried_out = operations.astype(np.float32)
     degree_changes = carried_out.copy()
     degree_changes[:, :deletions] *= -1
@@ -150,17 +158,27 @@ class DistinctRows(NamedTuple):
     read: Floats  # (states, distinct rows): 1 where the target aggregates the row, and 0 elsewhere.
 
 
-def distinct_hidden_rows(area: Area, states: States) -> DistinctRows:
+def distinct_hidden_rows(area: Area, states: States, allowance: Allowance) -> DistinctRows:
     """Finds the distinct hidden rows among those that the target aggregates in any state."""
     rows_per_state = len(area.hidden_nodes)
     read_positions = np.flatnonzero(states.read_by_target)
+    _count_keys(states, len(read_positions), allowance)
     count, distinct_row = _numbered(_row_keys(area, states).ravel()[read_positions])
+    allowance.spend(work(entries=2 * len(states.operations) * count))
     read = np.zeros((len(states.operations), count), np.float32)
     read[read_positions // rows_per_state, distinct_row] = 1
     one_use = np.empty(count, np.int64)
     one_use[distinct_row] = read_positions
     state, row = np.divmod(one_use, rows_per_state)
     return DistinctRows(state, row, read)
+
+
+def _count_keys(states: States, read: int, allowance: Allowance) -> None:
+    """Counts the making of all keys and the sorting of `read` of them; blocks after the first are sorted as a whole."""
+    operations, rows = states.operations.shape[1], states.hidden_degrees.size
+    blocks = -(-operations // BITS)
+    keys = read + 2 * rows * max(blocks - 1, 0)
+    allowance.spend(work(keys=keys, entries=rows * (blocks + 1), products=2 * rows * operations))
 
 
 def _row_keys(area: Area, states: States) -> Numbers:
@@ -204,11 +222,12 @@ class FirstLayer(NamedTuple):
     end_inputs: Floats  # (end nodes, units): the input of each end node.
 
 
-def first_layer_of(area: Area, graph: PrivateGraph, context: Readable, model: GCN) -> FirstLayer:
+def first_layer_of(area: Area, graph: PrivateGraph, context: Readable, model: GCN, allowance: Allowance) -> FirstLayer:
     """Sums the first-layer inputs of neighbours that no operation touches, each divided by the root of its degree."""
     hidden_nodes, end_nodes = area.hidden_nodes, area.end_nodes
     owner, neighbour = area.neighbour_lists
     segments = len(hidden_nodes) + len(end_nodes)
+    allowance.spend(work(read=len(owner) + segments))
     segment = np.concatenate([owner, np.arange(segments)])
     nodes = np.concatenate([neighbour, hidden_nodes, end_nodes])
     weights = (1 / np.sqrt(graph.degrees(nodes) + 1)).astype(np.float32)
@@ -217,7 +236,7 @@ def first_layer_of(area: Area, graph: PrivateGraph, context: Readable, model: GC
     weights[len(nodes) - len(end_nodes) :] = 1
     order = np.argsort(segment, kind="stable")
     borders = np.searchsorted(segment[order], np.arange(segments + 1))
-    sums = first_layer_sums(context, model, nodes[order], weights[order], borders)
+    sums = first_layer_sums(context, model, nodes[order], weights[order], borders, allowance)
     return FirstLayer(sums[: len(hidden_nodes)], sums[len(hidden_nodes) :])
 
 
@@ -233,9 +252,13 @@ class PreActivations(NamedTuple):
 
 
 def scaled_pre_activations(
-    rows: DistinctRows, area: Area, states: States, first_layer: FirstLayer, model: GCN
+    rows: DistinctRows, area: Area, states: States, first_layer: FirstLayer, model: GCN, allowance: Allowance
 ) -> PreActivations:
     """The pre-activation of each distinct hidden row, without the target's input, and the weight of that input."""
+    distinct, ends, units = len(rows.row), len(area.end_nodes), len(model.first_bias)
+    links = area.link_operations.shape[1]
+    entries = distinct * (2 * ends + 2 * links + 4 * units) + len(states.operations) * links
+    allowance.spend(work(entries=entries, products=distinct * ends * units))
     adjacent = _adjacent_after(rows, area, states)
     end_weights = (adjacent / np.sqrt(states.end_degrees)[rows.state]).astype(np.float32)
     sums = first_layer.fixed_sums[rows.row] + end_weights @ first_layer.end_inputs

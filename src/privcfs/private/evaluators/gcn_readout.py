@@ -15,8 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from privcfs.private.deadline import Deadline
+from privcfs.private.allowance import Allowance
 from privcfs.private.evaluators.gcn_hidden_rows import PreActivations
+from privcfs.private.evaluators.gcn_work import work
 from privcfs.public.models.gcn import GCN
 
 Bools = NDArray[np.bool_]
@@ -54,24 +55,24 @@ class _Units:
         return deficits
 
 
-def class_logits(read: Floats, rows: PreActivations, inputs: Floats, model: GCN, deadline: Deadline) -> Floats:
+def class_logits(read: Floats, rows: PreActivations, inputs: Floats, model: GCN, allowance: Allowance) -> Floats:
     """Logits of the target: (classes, states, masks).
 
     `read` has shape (states, rows) and is 1 where the target aggregates a row. `inputs` has shape (units, masks): the
     target's first-layer input under each mask. A mask changes an input so little that few units cross 0. Where crossing
     units are few, all logits are one matrix product; where they are many, it costs less to add their deficits by rows.
     """
+    allowance.spend(work(entries=4 * rows.offsets.size + 2 * inputs.size + 4 * read.size))
     units = _Units.of(rows, inputs)
     slopes_read = read * rows.slopes
     outputs = len(read) * model.number_of_classes
     if _fits_one_product(units.is_crossing.sum(axis=1), outputs, inputs.shape[1]):
         row, unit = np.nonzero(units.is_crossing)
-        logits = _one_product(read, slopes_read, units, (row, unit), model)
+        logits = _one_product(read, slopes_read, units, (row, unit), model, allowance)
     else:
         row, unit = np.empty((2, 0), np.int64)
-        logits = _one_product(read, slopes_read, units, (row, unit), model)
-        _add_deficits_by_rows(logits, slopes_read, units, model, deadline)
-    deadline.check()
+        logits = _one_product(read, slopes_read, units, (row, unit), model, allowance)
+        _add_deficits_by_rows(logits, slopes_read, units, model, allowance)
     return logits
 
 
@@ -88,7 +89,12 @@ def _fits_one_product(crossing: Numbers, outputs: int, masks: int) -> bool:
 
 
 def _one_product(
-    read: Floats, slopes_read: Floats, units: _Units, crossing: tuple[Numbers, Numbers], model: GCN
+    read: Floats,
+    slopes_read: Floats,
+    units: _Units,
+    crossing: tuple[Numbers, Numbers],
+    model: GCN,
+    allowance: Allowance,
 ) -> Floats:
     """Logits as one product of weights (outputs, terms) and terms (terms, masks).
 
@@ -96,25 +102,36 @@ def _one_product(
     given by row and unit.
     """
     row, unit = crossing
+    hidden, masks = units.below.shape
+    terms, outputs = 1 + hidden + len(row), len(read) * model.number_of_classes
+    products = read.size * (hidden + model.number_of_classes) + outputs * terms * masks
+    allowance.spend(work(entries=(outputs + masks) * 2 * terms + outputs * masks, products=products))
     readout = np.ascontiguousarray(model.second.T)[:, None]
     peak_weights = (read @ (units.peaks @ model.second) + model.second_bias).T[:, :, None]
     linear_weights = (slopes_read @ units.is_active.astype(np.float32)) * readout
     deficit_weights = slopes_read[:, row] * readout[:, :, unit]
     weights = np.concatenate([peak_weights, linear_weights, deficit_weights], axis=2)
-    terms = np.concatenate([np.ones_like(units.below[:1]), units.below, units.deficits(row, unit)])
-    logits: Floats = (weights.reshape(peak_weights.size, -1) @ terms).reshape(*peak_weights.shape[:2], -1)
+    values = np.concatenate([np.ones_like(units.below[:1]), units.below, units.deficits(row, unit)])
+    logits: Floats = (weights.reshape(peak_weights.size, -1) @ values).reshape(*peak_weights.shape[:2], -1)
     return logits
 
 
-def _add_deficits_by_rows(logits: Floats, slopes_read: Floats, units: _Units, model: GCN, deadline: Deadline) -> None:
+def _add_deficits_by_rows(logits: Floats, slopes_read: Floats, units: _Units, model: GCN, allowance: Allowance) -> None:
     """Adds the deficits of all crossing units to the logits, a chunk of hidden rows at a time."""
     crossing = units.is_crossing.sum(axis=1)
     rows = np.flatnonzero(crossing)
     for start in range(0, len(rows), CHUNK):
-        deadline.check()
         chunk = rows[start : start + CHUNK]
+        allowance.spend(_deficit_work(logits.shape, len(chunk), int(crossing[chunk].max()), units.below.shape[0]))
         crossing_first = np.argsort(~units.is_crossing[chunk], axis=1, kind="stable")
         unit = crossing_first[:, : crossing[chunk].max()]
         deficits = units.deficits(chunk[:, None], unit)
         deficits_read_out = np.matmul(model.second[unit].transpose(0, 2, 1), deficits)
         logits += np.matmul(slopes_read[:, chunk], deficits_read_out.transpose(1, 0, 2))
+
+
+def _deficit_work(shape: tuple[int, ...], rows: int, crossing: int, hidden: int) -> int:
+    """The work of adding the deficits of some rows, of which each has at most `crossing` crossing units."""
+    classes, states, masks = shape
+    entries = 2 * masks * (rows * (crossing + classes) + classes * states)
+    return work(entries=entries, keys=rows * hidden, products=rows * masks * classes * (crossing + states))

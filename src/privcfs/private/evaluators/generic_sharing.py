@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from privcfs.private.deadline import UNHURRIED, Deadline
+from privcfs.private.allowance import UNLIMITED, Allowance
 from privcfs.private.evaluators.generic_rows import Sharing
 from privcfs.private.graph import PrivateGraph
 from privcfs.public.candidates.candidates import Candidates, Caps, subsets
@@ -27,7 +27,7 @@ from privcfs.public.models.model import Model
 from privcfs.public.models.torch_module import TorchModel
 
 Floats = NDArray[np.float32]
-Evaluate = Callable[[Sequence[PrivateGraph], Readable, Candidates, Deadline, Sharing], Floats]
+Evaluate = Callable[[Sequence[PrivateGraph], Readable, Candidates, Allowance, Sharing], Floats]
 ROUNDING = 1e-5  # Upper bound on rounding errors, relative to the largest logit.
 REACTION = 1e-3  # Logits must differ by so much between candidates, relative to the largest logit.
 
@@ -51,11 +51,11 @@ def sharing_of(model: TorchModel, evaluate: Evaluate) -> Sharing:
     shape = (graph.number_of_nodes, model.number_of_features)
     contexts = [MadeUp(table, model) for table in (rng.normal(size=shape), rng.random(shape) < 0.05)]
     try:
-        expected = [evaluate([graph], one, candidates, UNHURRIED, Sharing.NEVER) for one in contexts]
+        expected = [evaluate([graph], one, candidates, UNLIMITED, Sharing.NEVER) for one in contexts]
         if not any(np.ptp(logits, axis=1).max() > REACTION * np.abs(logits).max() for logits in expected):
             return Sharing.NEVER
         for sharing in (Sharing.SAME_EDGES, Sharing.SAME_DEGREES):
-            found = [evaluate([graph], one, candidates, UNHURRIED, sharing) for one in contexts]
+            found = [evaluate([graph], one, candidates, UNLIMITED, sharing) for one in contexts]
             if all(map(_agree, found, expected)):
                 return sharing
     except Exception:  # A module that refuses a made-up graph can still be right about real ones.

@@ -1,9 +1,9 @@
 """What is believed about one list: the margin of every candidate on every imagined graph, and what follows from it.
 
 A margin below 0 means that the candidate is valid. A margin on an imagined graph may be off; `doubt` is the scale of a
-logistic law for that error. The law of a draw on any imagined graph is public, so the probability that an answer is
-valid, given that it was drawn, is public too: it is the share of valid ones among the graphs on which it would be drawn,
-each graph weighted by the probability of drawing it there.
+logistic law for that error. The law of a draw on any imagined graph is public. So the probability that an answer is
+valid, given that it was drawn, is public too: it is the share of graphs on which it is valid, each graph weighted by
+the probability of drawing it there.
 """
 
 from dataclasses import dataclass
@@ -84,7 +84,7 @@ class Belief:
 
     def guess_confidence(self, position: int) -> float:
         """The probability that a candidate is valid, before anything is drawn."""
-        return float(self.calibration((self.likelihood @ self.valid[:, [position]]))[0])
+        return float(self.calibration(self.likelihood @ self.valid[:, [position]])[0])
 
     def short_list(self, epsilon: float, allowed: Bools | None = None) -> ShortList:
         """The list that a draw at this price should choose among, of the allowed candidates alone."""

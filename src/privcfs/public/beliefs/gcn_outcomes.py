@@ -1,9 +1,9 @@
 """A candidate list on all imagined graphs of a target at once, for a two-layer GCN.
 
 The effects of single operations on the target's logits are computed for each graph and for each degree that the target
-may have afterwards; the effects of a set of operations are added up. Two approximations make this fast: the target's own
-hidden row is treated as if the operations of a set acted on it one at a time, and a hidden row does not follow a change of
-degree at the far end of its other pairs. On the private graph the list is evaluated exactly; this is belief.
+may have afterwards; the effects of a set of operations are added up. Two approximations make this fast. The target's
+own hidden row is treated as if the operations of a set acted on it one at a time. A hidden row does not follow a change
+of degree at the far end of its other pairs. On the private graph the list is evaluated exactly; this is belief.
 """
 
 from dataclasses import dataclass
@@ -13,36 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privcfs.public.beliefs.hidden_degrees import HiddenDegrees
-from privcfs.public.beliefs.imagined import VARIANTS, Imagined, ends_beside
+from privcfs.public.beliefs.imagined import VARIANTS, Imagined
 from privcfs.public.beliefs.pool import pool_of
 from privcfs.public.candidates.candidates import Candidates, membership
 from privcfs.public.context import PublicContext
+from privcfs.public.interventions import Pair
 from privcfs.public.models.gcn import GCN
 from privcfs.public.nearby import some_neighbours
 from privcfs.public.per_context import per_context
 from privcfs.tables.neighbours import places
 
+Bools = NDArray[np.bool_]
 Floats = NDArray[np.float32]
 Numbers = NDArray[np.int64]
 # The mean inverse root of a degree is tabulated for public degrees up to this one, from so many samples each.
 TABULATED, SAMPLES = 512, 256
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class _Rows:
-    """Hidden rows of nodes in the pre-activation before the target's input: scale x (sums + own input) + bias."""
-
-    scale: Floats  # (...): 1 / root of the node's degree
-    offsets: Floats  # (..., units)
-    message: Floats  # (..., units): what the node adds to the target's own first-layer sum
-
-    def activated(self, target_input: Floats, root: Floats) -> Floats:
-        """The rows as the target reads them; `root` is 1 / root of the target's degree, of the rows' shape."""
-        scale = self.scale[..., None]
-        rows: Floats = np.maximum(self.offsets + scale * root[..., None] * target_input, 0)
-        rows *= scale
-        return rows
 
 
 def logits_on_imagined(
@@ -51,22 +36,57 @@ def logits_on_imagined(
     """Logits of the target under every candidate on every imagined graph: (candidates, classes, graphs)."""
     model = context.model
     assert isinstance(model, GCN)
-    setting = _Setting.of(context, law, imagined, candidates)
-    changes = _degree_changes(candidates, context)
+    setting = _Setting.of(context, model, law, imagined, candidates)
     pair_sets = membership(candidates.pair_sets, len(candidates.deletions) + len(candidates.additions))
-    change_of_set = pair_sets @ changes
-    pair_set, feature_set = candidates.parts()
     feature_sets = membership(candidates.feature_sets, len(candidates.features))
+    changes = pair_sets @ _degree_changes(candidates, context)
+    pair_set, feature_set = candidates.parts()
     logits = np.empty((len(candidates), model.number_of_classes, imagined.number), np.float32)
-    for change in np.unique(change_of_set):
-        chosen = np.flatnonzero(change_of_set[pair_set] == change)
+    for change in np.unique(changes):
+        chosen = np.flatnonzero(changes[pair_set] == change)
         root = (1 / np.sqrt(np.maximum(setting.degree + change, 1))).astype(np.float32)
-        effects = _effects(setting, root, model)
-        sets = np.concatenate([pair_sets[pair_set[chosen]], feature_sets[feature_set[chosen]]], axis=1)
-        weights = np.concatenate([np.ones((len(chosen), 1), np.float32), sets.astype(np.float32)], axis=1)
-        summed = (weights @ effects.reshape(len(effects), -1)).reshape(len(chosen), *effects.shape[1:])
-        logits[chosen] = summed * root + model.second_bias[:, None]
+        operations = np.concatenate(
+            [np.ones((len(chosen), 1), np.bool_), pair_sets[pair_set[chosen]], feature_sets[feature_set[chosen]]],
+            axis=1,
+        )
+        used = operations.any(axis=0)
+        effects = _effects(setting, root, used, model)
+        weights = operations[:, used].astype(np.float32)
+        logits[chosen] = (weights @ effects.reshape(len(effects), -1)).reshape(len(chosen), *effects.shape[1:])
+    logits += model.second_bias[:, None]
     return logits
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    """Hidden rows that the target reads or may read.
+
+    A row is scale x relu(offset + scale x root x the target's input), where `root` is 1 / root of the target's degree.
+    """
+
+    scale: Floats  # (..., 1): 1 / root of the node's degree
+    offsets: Floats  # (..., units): the pre-activation without the target's input
+    messages: Floats  # (..., units): what the node adds to the target's own first-layer sum
+
+    @classmethod
+    def of(cls, sums: Floats, inputs: Floats, degrees: Numbers, bias: Floats) -> "_Rows":
+        """Rows of nodes with these sums of neighbours' inputs, inputs of their own, and degrees with the self-loop."""
+        scale = (1 / np.sqrt(degrees)).astype(np.float32)[..., None]
+        messages = scale * inputs
+        return cls(scale, scale * (sums + messages) + bias, messages)
+
+    def only(self, columns: Numbers) -> "_Rows":
+        """The rows in some columns of the second axis."""
+        return _Rows(self.scale[:, columns], self.offsets[:, columns], self.messages[:, columns])
+
+    def activated(self, target_input: Floats, root: Floats) -> Floats:
+        """The rows as the target reads them; `root` has the shape of `scale`."""
+        rows = (self.scale * root) * target_input
+        rows += self.offsets
+        np.maximum(rows, 0, out=rows)
+        rows *= self.scale
+        return rows
 
 
 class _Setting(NamedTuple):
@@ -77,15 +97,15 @@ class _Setting(NamedTuple):
     read: _Rows  # (entries): rows that the target reads, in order of graphs
     graph: Numbers  # (entries): the graph of each entry
     borders: Numbers  # (graphs + 1): where the entries of each graph begin
-    deleted: Numbers  # (graphs, deletions): the entry that a deletion removes, or -1
+    deleted: Numbers  # (graphs, deletions): the entry that a deletion removes; the entry after the last for none
     added: _Rows  # (graphs, additions)
-    is_added: Floats  # (additions): 1 for additions of a pair of the target, 0 for others, which are left out
+    is_added: Bools  # (additions): whether an addition is a pair of the target; others are left out
     masked_inputs: Floats  # (features, units): what a mask takes from the target's input
     first_sums: Floats  # (graphs, units): the target's first-layer sum over its neighbours
 
     @classmethod
     def of(
-        cls, context: PublicContext, law: HiddenDegrees, imagined: Imagined, candidates: Candidates
+        cls, context: PublicContext, model: GCN, law: HiddenDegrees, imagined: Imagined, candidates: Candidates
     ) -> "_Setting":
         graphs, count = imagined.number, len(imagined.neighbours)
         sums, inputs, degrees = _first_layer(context, law, imagined)
@@ -95,14 +115,12 @@ class _Setting(NamedTuple):
         order = np.argsort(graph, kind="stable")
         graph, row, is_own = graph[order], row[order], order >= graphs * count
         variant = imagined.variant[graph, row]
-        read = _rows(sums[row, variant], inputs[row], degrees[row, variant] + is_own, context.model)
+        read = _Rows.of(sums[row, variant], inputs[row], degrees[row, variant] + is_own, model.first_bias)
         own_degrees = np.bincount(imagined.own_graph, minlength=graphs)
         borders = np.concatenate([[0], np.cumsum(own_degrees + count)])
-        joined = np.array([one + other - imagined.target for one, other in candidates.additions], np.int64)
-        is_joined = np.array([imagined.target in pair for pair in candidates.additions], np.bool_)
-        place = np.searchsorted(imagined.nodes, joined).clip(max=max(len(imagined.nodes) - 1, 0)) * is_joined
+        joined = _other_ends(imagined.target, candidates.additions)
+        place = np.searchsorted(imagined.nodes, joined)
         chosen = imagined.variant[:, place]
-        added = _rows(sums[place, chosen], inputs[place], degrees[place, chosen] + 1, context.model)
         return cls(
             degree=own_degrees + count + 1,
             target_input=_inputs(context, np.array([imagined.target]))[0],
@@ -110,60 +128,80 @@ class _Setting(NamedTuple):
             graph=graph,
             borders=borders,
             deleted=_deleted(imagined, candidates, borders),
-            added=added,
-            is_added=is_joined.astype(np.float32),
-            masked_inputs=_masked_inputs(context, candidates),
-            first_sums=_segment_sums(read.message, borders),
+            added=_Rows.of(sums[place, chosen], inputs[place], degrees[place, chosen] + 1, model.first_bias),
+            is_added=joined >= 0,
+            masked_inputs=_masked_inputs(context, model, candidates),
+            first_sums=_segment_sums(read.messages, borders),
         )
 
 
-def _effects(setting: _Setting, root: Floats, model: GCN) -> Floats:
-    """Effects on the logits before the last division by the root of the target's degree: (1 + operations, C, graphs).
+def _effects(setting: _Setting, root: Floats, used: Bools, model: GCN) -> Floats:
+    """Effects on the target's logits where its degree is 1 / root squared: (used operations, classes, graphs).
 
-    The first entry is the target without operations, then follow deletions, additions and masks of one feature.
+    The first entry is the target without operations, then follow deletions, additions and masks of one feature, as far
+    as they are `used`.
     """
-    scale = root[setting.graph]
-    rows = setting.read.activated(setting.target_input, scale)
-    own_offset = root[:, None] * setting.first_sums + (root * root)[:, None] * setting.target_input + model.first_bias
-    own = np.maximum(own_offset, 0)
-    base = _segment_sums(rows, setting.borders) + root[:, None] * own
-    padded_rows, padded_messages = (
-        np.concatenate([one, np.zeros_like(one[:1])]) if len(one) else np.zeros((1, len(model.first_bias)), np.float32)
-        for one in (rows, setting.read.message)
-    )
-    added = setting.added.activated(setting.target_input, np.broadcast_to(root[:, None], setting.added.scale.shape))
-    messages = np.concatenate([-padded_messages[setting.deleted], setting.added.message], axis=1)
-    own_changes = np.maximum(own_offset[:, None] + root[:, None, None] * messages, 0) - own[:, None]
-    pairs = np.concatenate([-padded_rows[setting.deleted], added], axis=1) + root[:, None, None] * own_changes
-    pairs[:, setting.deleted.shape[1] :] *= setting.is_added[:, None]
-    slopes = _segment_sums((rows > 0) * (setting.read.scale**2 * scale)[:, None], setting.borders)
-    masked_own = own_offset[:, None] - (root * root)[:, None, None] * setting.masked_inputs
-    masks = root[:, None, None] * (np.maximum(masked_own, 0) - own[:, None]) - slopes[:, None] * setting.masked_inputs
-    effects = np.concatenate([base[:, None], pairs, masks], axis=1) @ model.second
-    return np.ascontiguousarray(effects.transpose(1, 2, 0), np.float32)
+    by_graph, each = root[:, None], root[:, None, None]
+    borders = np.cumsum([1, setting.deleted.shape[1], len(setting.is_added)])
+    deletions, additions, masks = (np.flatnonzero(part) for part in np.split(used, borders)[1:])
+    rows = setting.read.activated(setting.target_input, by_graph[setting.graph])
+    own_offset = by_graph * (setting.first_sums + by_graph * setting.target_input) + model.first_bias
+    own = by_graph * np.maximum(own_offset, 0)
+    effects = [(_segment_sums(rows, setting.borders) + own)[:, None]]
+    if len(deletions):
+        entries = setting.deleted[:, deletions]
+        removed = _own_change(root, own_offset, own, -_padded(setting.read.messages)[entries])
+        effects.append(removed - _padded(rows)[entries])
+    if len(additions):
+        added = setting.added.only(additions)
+        joined = _own_change(root, own_offset, own, added.messages)
+        joined += added.activated(setting.target_input, each)
+        effects.append(joined * setting.is_added[additions, None])
+    if len(masks):
+        slopes = _segment_sums((rows > 0) * (setting.read.scale**2 * by_graph[setting.graph]), setting.borders)
+        masked = _own_change(root, own_offset, own, -each * setting.masked_inputs[masks])
+        effects.append(masked - slopes[:, None] * setting.masked_inputs[masks])
+    hidden = np.concatenate(effects, axis=1)
+    hidden *= each
+    by_class: Floats = (hidden.reshape(-1, own.shape[1]) @ model.second).reshape(*hidden.shape[:2], -1)
+    return np.ascontiguousarray(by_class.transpose(1, 2, 0))
+
+
+def _own_change(root: Floats, offset: Floats, own: Floats, added: Floats) -> Floats:
+    """What the target's own row, as it reads it, gains if `added` comes to its first-layer sum."""
+    change = root[:, None, None] * added
+    change += offset[:, None]
+    np.maximum(change, 0, out=change)
+    change *= root[:, None, None]
+    change -= own[:, None]
+    return change
+
+
+def _padded(rows: Floats) -> Floats:
+    """The same rows and a row of zeros, for operations that do nothing."""
+    return np.concatenate([rows, np.zeros((1, rows.shape[1]), np.float32)])
 
 
 def _degree_changes(candidates: Candidates, context: PublicContext) -> Numbers:
-    """By how much each operation changes the target's degree; a deletion outside the snapshot is believed to do nothing."""
-    neighbours = set(context.snapshot.neighbours(candidates.target))
-    ends = [[one + other - candidates.target if candidates.target in (one, other) else -1 for one, other in pairs]
-            for pairs in (candidates.deletions, candidates.additions)]
-    return np.array([-(end in neighbours) for end in ends[0]] + [int(end >= 0) for end in ends[1]], np.int64)
+    """By how much each operation changes the target's degree.
+
+    A deletion of a pair outside the snapshot is believed to do nothing.
+    """
+    deleted, added = (_other_ends(candidates.target, pairs) for pairs in (candidates.deletions, candidates.additions))
+    is_neighbour = np.isin(deleted, context.snapshot.neighbours(candidates.target))
+    return np.concatenate([-is_neighbour.astype(np.int64), (added >= 0).astype(np.int64)])
 
 
 def _deleted(imagined: Imagined, candidates: Candidates, borders: Numbers) -> Numbers:
-    """The entry that each deletion removes in each graph; -1 for a pair that is not the target's or not in the snapshot."""
-    ends = [one + other - imagined.target if imagined.target in (one, other) else -1 for one, other in candidates.deletions]
-    place = places(imagined.neighbours, np.array(ends, np.int64))
-    return np.where(place >= 0, borders[:-1, None] + place, -1)
+    """The entry that each deletion removes in each graph: the neighbours of each graph are its first entries."""
+    place = places(imagined.neighbours, _other_ends(imagined.target, candidates.deletions))
+    entries: Numbers = np.where(place >= 0, borders[:-1, None] + place, borders[-1])
+    return entries
 
 
-def _rows(sums: Floats, inputs: Floats, degrees: Numbers, model: object) -> _Rows:
-    """Rows of nodes with these sums of neighbours' inputs, inputs of their own, and degrees, self-loop included."""
-    assert isinstance(model, GCN)
-    scale = (1 / np.sqrt(degrees)).astype(np.float32)
-    message = scale[..., None] * inputs
-    return _Rows(scale, scale[..., None] * (sums + message) + model.first_bias, message)
+def _other_ends(target: int, pairs: tuple[Pair, ...]) -> Numbers:
+    """The other end of each pair that the target is part of; -1 for other pairs."""
+    return np.array([one + other - target if target in (one, other) else -1 for one, other in pairs], np.int64)
 
 
 def _first_layer(context: PublicContext, law: HiddenDegrees, imagined: Imagined) -> tuple[Floats, Floats, Numbers]:
@@ -175,20 +213,18 @@ def _first_layer(context: PublicContext, law: HiddenDegrees, imagined: Imagined)
     position, neighbour = some_neighbours(snapshot, nodes)
     degrees = snapshot.degrees(nodes)
     share = (degrees / np.maximum(np.bincount(position, minlength=len(nodes)), 1)).astype(np.float32)
-    weights = inverse_roots(context, law, snapshot.degrees(neighbour)) * share[position] * (neighbour != imagined.target)
-    known = _segment_sums(
-        weights[:, None] * _inputs(context, neighbour), np.searchsorted(position, np.arange(len(nodes) + 1))
-    )
+    weights = inverse_roots(context, law, snapshot.degrees(neighbour)) * share[position]
+    weights *= neighbour != imagined.target
+    borders = np.searchsorted(position, np.arange(len(nodes) + 1))
+    known = _segment_sums(weights[:, None] * _inputs(context, neighbour), borders)
     borders = np.searchsorted(imagined.hidden_owner, np.arange(len(nodes) * VARIANTS + 1))
     hidden = _segment_sums(_pool_messages(context, law)[imagined.hidden_partner], borders)
     sums = known[:, None] + hidden.reshape(len(nodes), VARIANTS, -1)
     return sums, _inputs(context, nodes), (degrees + 1)[:, None] + imagined.hidden_degree
 
 
-def _masked_inputs(context: PublicContext, candidates: Candidates) -> Floats:
+def _masked_inputs(context: PublicContext, model: GCN, candidates: Candidates) -> Floats:
     """What masking each feature takes from the target's first-layer input: (features, units)."""
-    model = context.model
-    assert isinstance(model, GCN)
     numbers, values = context.feature_row(candidates.target)
     features = np.array(candidates.features, np.int64)
     value = np.append(values, np.float32(0))[places(numbers, features)]

@@ -2,9 +2,9 @@
 
 An imagined graph is the snapshot together with pairs that it does not show. What reaches the target of a two-layer
 model are the target's own hidden pairs, and the hidden pairs of the nodes it may read: its neighbours and partners. The
-target's hidden pairs are sampled for each graph by the link model. Each node that the target may read has a few variants
-of its hidden pairs, sampled by class alone, and each graph picks one of them. No imagined graph contains a pair that
-the list of candidates may add. Everything here follows from public data and a public seed.
+target's hidden pairs are sampled for each graph by the link model. Each node that the target may read has a few
+variants of its hidden pairs, sampled by class alone, and each graph picks one of them. No imagined graph contains a
+pair that the list of candidates may add. Everything here follows from public data and a public seed.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from privcfs.public.beliefs.hidden_degrees import HiddenDegrees
 from privcfs.public.beliefs.links import Evidence, LinkModel, probabilities
-from privcfs.public.beliefs.pool import Pool, class_probabilities, pool_of
+from privcfs.public.beliefs.pool import class_probabilities, pool_of
 from privcfs.public.candidates.candidates import Candidates
 from privcfs.public.context import PublicContext
 from privcfs.public.per_context import per_context
@@ -23,8 +23,8 @@ from privcfs.tables.neighbours import places
 
 Floats = NDArray[np.float32]
 Numbers = NDArray[np.int64]
-# Each node that the target may read has so many variants of its hidden pairs.
-VARIANTS = 8
+# Each node that the target may read has so many variants of its hidden pairs; the first has none.
+VARIANTS = 9
 # So many times as many pairs are drawn as are wanted, because a pair that is drawn twice counts once.
 SPARE = 2
 # All graphs together read at most so many rows, so that targets with very many neighbours get fewer graphs.
@@ -50,7 +50,7 @@ class Beliefs:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Imagined:
-    """Imagined graphs around a target. `number` is how many there are.
+    """Imagined graphs around a target. `number` is how many there are; the first is the snapshot.
 
     `nodes` are the nodes that the target may read besides itself, ascending: snapshot neighbours, nodes that it may be
     joined to, and ends of its imagined pairs. A graph's imagined pairs of the target are (`own_graph`, `own_row`): the
@@ -72,11 +72,14 @@ class Imagined:
 
 
 def imagine(context: PublicContext, beliefs: Beliefs, candidates: Candidates, number: int) -> Imagined:
-    """Samples graphs around the target of a list: `number` of them, or fewer if the target has very many neighbours."""
+    """Samples graphs around the target of a list: `number` of them, or fewer if the target has very many neighbours.
+
+    Before these comes one graph without any hidden pairs near the target: the snapshot.
+    """
     target = candidates.target
     rng = np.random.default_rng([context.seed, target])
     neighbours = np.array(context.snapshot.neighbours(target), np.int64)
-    number = min(number, max(MOST_ROWS // (len(neighbours) + 1), LEAST_GRAPHS))
+    number = 1 + min(number, max(MOST_ROWS // (len(neighbours) + 1), LEAST_GRAPHS))
     joined = ends_beside(target, candidates.additions)
     own_graph, own_node = _own_pairs(context, beliefs, target, joined, number, rng)
     nodes = np.unique(np.concatenate([neighbours, joined, own_node]))
@@ -91,7 +94,7 @@ def imagine(context: PublicContext, beliefs: Beliefs, candidates: Candidates, nu
         hidden_degree=degree.reshape(-1, VARIANTS),
         hidden_owner=owner,
         hidden_partner=partner,
-        variant=rng.integers(VARIANTS, size=(number, len(nodes))),
+        variant=np.vstack([np.zeros((1, len(nodes)), np.int64), rng.integers(1, VARIANTS, (number - 1, len(nodes)))]),
     )
 
 
@@ -109,6 +112,7 @@ def _own_pairs(
     cumulative = np.cumsum(chances, dtype=np.float64)
     degrees = np.full(number, context.snapshot.degrees(np.array([target]))[0])
     counts = beliefs.hidden_degrees.sample(degrees, rng).clip(max=len(pool.nodes))
+    counts[0] = 0
     draws = SPARE * counts
     points = rng.random(int(draws.sum())) * cumulative[-1]
     drawn = np.searchsorted(cumulative, points).clip(max=len(cumulative) - 1)
@@ -133,6 +137,7 @@ def _variants(
     """
     partners = _partners_by_class(context)
     degrees = beliefs.hidden_degrees.sample(np.repeat(context.snapshot.degrees(nodes), VARIANTS), rng)
+    degrees[::VARIANTS] = 0
     cumulative = np.cumsum(class_probabilities(context, nodes), axis=1)
     uniform = rng.random((len(nodes), VARIANTS, 1))
     classes = (uniform > cumulative[:, None]).sum(axis=2).ravel().clip(max=cumulative.shape[1] - 1)

@@ -4,7 +4,7 @@ The hidden part plays the private pairs that the snapshot does not show. A large
 within some steps of a node. Where the snapshot is too small to learn from, stated defaults are used.
 """
 
-from typing import NamedTuple, final
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,7 +92,7 @@ def _part_of(context: PublicContext) -> PublicContext:
 
 
 def _examples(split: Split, rng: np.random.Generator) -> tuple[list[Evidence], Numbers]:
-    """Hidden pairs to guess: what the shown part says of the pairs of one end, and where the other end is in the pool."""
+    """Hidden pairs to guess: what the shown part says of one end's pairs, and the other end's place in the pool."""
     pool = pool_of(split.shown)
     both = rng.permutation(np.concatenate([split.hidden, split.hidden[:, ::-1]]))
     place = places(pool.nodes, both[:, 1])

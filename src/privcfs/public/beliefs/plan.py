@@ -3,8 +3,8 @@
 A draw from a short list of k candidates gives the best of them e**epsilon times the probability of each other one. That
 is subset selection with one place in front under a base measure of equal weights, and every pure epsilon-DP selection
 is bettered by a subset selection under some base measure (docs/promise.md, 11). A longer list is likelier to contain a
-candidate that is valid, and less likely to draw it. The list is grown one candidate at a time, each time by the one that
-adds most to the expected worth, and the length of highest expected worth is kept. Floats are fine here, since any
+candidate that is valid, and less likely to draw it. The list is grown one candidate at a time, each time by the one
+that adds most to the expected worth, and the length of highest expected worth is kept. Floats are fine here, since any
 public list keeps the promise.
 """
 

@@ -33,7 +33,7 @@ class Partners:
     `away` partners lower the margin of the target's class on the snapshot most, and `towards` partners raise it most:
     both directions, because the snapshot's prediction can be wrong. With a `desired` class, the first kind raise the
     margin of that class. For each of the next `rivals` likeliest classes, `for_each_rival` further partners raise the
-    margin of that class most. After these, `beyond` pairs may join such a partner to a snapshot neighbour of the target.
+    margin of that class most. After these, `beyond` pairs may join such a partner to a public neighbour of the target.
     """
 
     away: int = 4

@@ -438,6 +438,14 @@ find("key-form").addEventListener("submit", async (event) => {
 async function showLog() {
   const found = await ask("GET", "v1/log");
   table("log-rows", ["time", "who", "what", "status"], found.map((one) => [one.time, one.analyst, one.action, String(one.status)]));
+  await showFailures();
+}
+
+async function showFailures() {
+  const found = await ask("GET", "v1/failures");
+  const parts = [`${count(found.given_up, "evaluation")} given up for work`, `${count(found.failed, "evaluation")} failed otherwise`, `${count(found.late, "answer")} later than the public time`];
+  find("failures").textContent = `${parts.join(", ")}. Answers whose evaluation failed were drawn from public scores.`;
+  find("failures-latest").replaceChildren(...found.latest.slice(-5).reverse().map((words) => make("li", {}, words)));
 }
 
 if (key) enter().catch(leave);

@@ -265,7 +265,7 @@ def test_every_result_is_committed_with_its_public_guess_and_both_arms(name: str
     if name in BY_METHOD:
         assert {"row zero: public guess"} <= {row["method"] for row in rows}
         return
-    if name in ("readings", "recourse", "levers", "surroundings", "models"):
+    if name in ("readings", "recourse", "levers", "beliefs", "confidence", "models"):
         assert any(row["row zero"] for row in rows)
         return
     if name.startswith("audit-") and name != "audit-pairs":
@@ -306,7 +306,7 @@ def test_all_of_the_paper_is_in_all() -> None:
     audits = {f"audit-{part}" for part in ("black-box", "worst-case", "attacks", "questions", "time")}
     assert (
         set(EXPERIMENTS) - set(PAPER)
-        == {"everyone", "ground-truth", "scale", "recourse", "levers", "surroundings", "models"} | audits
+        == {"everyone", "ground-truth", "scale", "recourse", "levers", "beliefs", "confidence", "models"} | audits
     )
 
 

@@ -8,8 +8,10 @@ from privcfs_lab.experiments import (
     ablations,
     audit_pairs,
     audits,
+    beliefs,
     certification,
     compare,
+    confidence,
     datasets,
     findings,
     frontier,
@@ -88,6 +90,8 @@ BEYOND: Mapping[str, Experiment] = {
     "levers": Experiment(
         recourse.levers, "what additions, imagined graphs, doubt and subset selection are worth, each left out in turn"
     ),
+    "beliefs": Experiment(beliefs.page, "what each belief about hidden pairs is worth, on held-out pairs and in use"),
+    "confidence": Experiment(confidence.page, "whether the confidence on a release is right"),
     "models": Experiment(models.page, "GraphSAGE, GIN, GAT, three layers, and whole graphs with a known reason"),
     "scale": Experiment(scale.cost, "cost against the number of nodes"),
 }

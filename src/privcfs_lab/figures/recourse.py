@@ -50,5 +50,5 @@ def draw_recourse(records: Mapping[Any, Records]) -> "Figure":
 def _curve(panel: "Axes", found: Records, cap: int, number: int) -> None:
     style: dict[str, Any] = {"color": SHADES[number], "linestyle": LINES[number], "marker": MARKERS[number]}
     panel.plot(range(len(GRID)), found["valid"].mean(axis=0), markersize=4, **style)
-    panel.plot([-1], [found["guess"][:, cap - 1].mean()], **{**GUESS, "marker": MARKERS[number]}, color=ACCENT)
+    panel.plot([-1], [found["best"][:, cap - 1].mean()], **{**GUESS, "marker": MARKERS[number]}, color=ACCENT)
     panel.axhline(found["ceiling"].mean(), color=SHADES[number], linestyle=DASHES, linewidth=0.9)

@@ -7,6 +7,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from privcfs.gate.guidance import Rehearsal
 from privcfs.gate.method import Method
 from privcfs.gate.public_guess import lowest_margin
 from privcfs.private.allowance import Allowance
@@ -36,9 +37,19 @@ RECORD = np.dtype(
         ("ceiling_targeted", np.float64),
         ("smallest", np.int64),  # elements of the smallest flip, 0 where there is none
         ("uniform", np.float64),  # the share of candidates that flip: what a draw at epsilon 0 achieves
-        ("guess", np.float64, LARGEST),  # the public guess of at most 1, 2, ... elements flips
+        (
+            "guess",
+            np.float64,
+            LARGEST,
+        ),  # the guess of lowest margin on the snapshot, of at most 1, 2, ... elements, flips
         ("guess_targeted", np.float64, LARGEST),
         ("guess_size", np.float64, LARGEST),
+        (
+            "best",
+            np.float64,
+            LARGEST,
+        ),  # the best public guess of at most 1, 2, ... elements flips; guided methods alone
+        ("best_size", np.float64, LARGEST),
         ("polluted", np.float64),  # the snapshot graph's prediction is not the private graph's
         ("spurious", np.float64, LARGEST),  # the guess flips the snapshot graph's prediction, not the private graph's
         ("valid", np.float64, len(GRID)),  # with the range that is printed in the paper, like all that follow
@@ -116,6 +127,10 @@ def _record_guesses(row: np.void, scene: Scene, found: Inspection) -> None:
     row["guess"] = found.flips[guesses]
     row["guess_targeted"] = found.flips[guesses] & (found.predictions[guesses] == found.runner_up)
     row["guess_size"] = found.candidates.sizes[guesses]
+    if isinstance(found.method.guide, Rehearsal):
+        belief = found.method.guide.belief(scene.context, found.candidates, found.method.utility)
+        best = [belief.guess(most) for most in range(1, LARGEST + 1)]
+        row["best"], row["best_size"] = found.flips[best], found.candidates.sizes[best]
     row["polluted"] = outcomes.original() != found.original
     row["spurious"] = outcomes.flips()[guesses] & ~found.flips[guesses]
 

@@ -22,7 +22,7 @@ from privcfs.public.context import PublicContext
 from privcfs_lab.figures.frontier import draw_frontier
 from privcfs_lab.figures.page import Column, Page, Picture, Value
 from privcfs_lab.measuring.measure import GRID, Records, Scene, measure_with
-from privcfs_lab.measuring.summary import estimate, guess, rate
+from privcfs_lab.measuring.summary import estimate, guesses, rate
 
 Pairs = NDArray[np.int64]
 OWNER_ONLY = (
@@ -33,10 +33,11 @@ OWNER_ONLY = (
 SAFE = "Computed on the public snapshot alone, in the private graph's place: safe to act on and to publish."
 HOW = (
     "mean ± standard error over them; the vault's utility, mechanism and proven range; exact expectations, nothing is "
-    "drawn and nothing is charged. The public guess costs nothing: epsilon 0, the candidate that leaves the lowest "
-    "margin on the graph of the disclosed pairs, at the mean size of a release at epsilon 8, but at least one element "
-    "(guesses of two sizes are mixed to meet it). A draw at epsilon 0.1 is nearly a uniform one, which is free too. "
-    "Worth paying: what clearly beats both."
+    "drawn and nothing is charged. The public guess costs nothing: with a rehearsed mechanism it is the candidate that "
+    "flips on most imagined graphs, otherwise the one of lowest margin on the graph of the disclosed pairs. In each "
+    "row it has the mean size of the release beside it, but at least one element (guesses of two sizes are mixed to "
+    "meet it). A rehearsed release at epsilon 0.1 is all but the public guess; without a rehearsal it is nearly a "
+    "uniform draw. Worth paying: what clearly beats the guess at its own size."
 )
 OWNER_ABOUT = (
     f"{OWNER_ONLY} The vault as it is configured is the row `the snapshot` with its own support. `all edges` is an "
@@ -142,10 +143,11 @@ def _page(measured: Mapping[tuple[str, str, float], Records], question: Question
     rows: list[list[Value]] = []
     which = "public" if question.public else "private: for the owner's eyes"
     for (_, support, level), found in measured.items():
-        top, zero = estimate(found["ceiling"]), guess(found)
+        top, kind = estimate(found["ceiling"]), "best" if found["best_size"].any() else "guess"
         for price in GRID:
-            row: list[Value] = [LEVELS[level], support, price, float(found["support"].mean()), top, zero]
-            row += [guess(found, "guess_size").mean, rate(found, "valid", price)]
+            zero, size = (guesses(found, name, price) for name in (kind, f"{kind}_size"))
+            row: list[Value] = [LEVELS[level], support, price, float(found["support"].mean()), top, estimate(zero)]
+            row += [float(size.mean()), rate(found, "valid", price)]
             rows.append([*row, rate(found, "size", price).mean, rate(found, "empty", price).mean, which])
     about = f"{PUBLIC_ABOUT if question.public else OWNER_ABOUT} {targets} targets; {HOW}"
     levels = {level: LEVELS[level] for _, _, level in measured}
@@ -154,5 +156,5 @@ def _page(measured: Mapping[tuple[str, str, float], Records], question: Question
     draw = partial(
         draw_frontier, measured, titles, list(question.supports), levels, lambda _, values: estimate(values).error
     )
-    brief = ("disclosed", "support", "epsilon", "ceiling", "public guess", "valid")
+    brief = ("disclosed", "support", "epsilon", "ceiling", "public guess", "guess size", "valid", "size")
     return Page("Price list", about, COLUMNS, rows, (Picture(words, draw),), brief)

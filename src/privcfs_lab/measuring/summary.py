@@ -26,13 +26,14 @@ def guess(records: Records, name: str = "guess") -> Estimate:
     return estimate(guesses(records, name))
 
 
-def guesses(records: Records, name: str = "guess") -> NDArray[np.float64]:
-    """Row zero of each target, of the mean size of a release at epsilon 8 but at least one element.
+def guesses(records: Records, name: str = "guess", price: str = "8") -> NDArray[np.float64]:
+    """A guess for each target, of the mean size of a release at this price but at least one element.
 
+    Names that begin with "best" are of the best public guess, others of the guess of lowest margin on the snapshot.
     Between two sizes, both guesses are mixed so that the mean size is the release's.
     """
-    sizes = records["guess_size"].mean(axis=0)
-    wanted = float(np.clip(records["size"][:, EIGHT].mean(), sizes[0], sizes[-1]))
+    sizes = records["best_size" if name.startswith("best") else "guess_size"].mean(axis=0)
+    wanted = float(np.clip(records["size"][:, GRID.index(price)].mean(), sizes[0], sizes[-1]))
     share = np.array([np.interp(wanted, sizes, row) for row in np.eye(LARGEST)])
     mixed: NDArray[np.float64] = records[name] @ share
     return mixed

@@ -45,10 +45,18 @@ def sample(simulation: Simulation) -> list[int]:
     return sorted(int(node) for node in rng.choice(test, min(200, len(test)), replace=False))
 
 
+def many(simulation: Simulation) -> list[int]:
+    """Three hundred test nodes by a public draw."""
+    rng = np.random.default_rng([simulation.seed, 300])
+    test = simulation.data.split.test
+    return sorted(int(node) for node in rng.choice(test, min(300, len(test)), replace=False))
+
+
 POPULATIONS: Mapping[str, Callable[[Simulation], list[int]]] = {
     "general": general,
     "stratified": stratified,
     "borderline": borderline,
     "everyone": everyone,
     "sample": sample,
+    "many": many,
 }

@@ -78,9 +78,10 @@ class Belief:
         likelihood[0] = self.trust if imagined else 1
         return likelihood
 
-    def guess(self) -> int:
-        """The candidate of highest expected worth: the public guess."""
-        return int(np.argmax((self.likelihood @ self.valid) * self.worth))
+    def guess(self, most: int | None = None) -> int:
+        """The candidate of highest expected worth, of at most `most` elements: the public guess."""
+        worth = self.worth if most is None else self.worth * (self.sizes <= most)
+        return int(np.argmax((self.likelihood @ self.valid) * worth))
 
     def guess_confidence(self, position: int) -> float:
         """The probability that a candidate is valid, before anything is drawn."""

@@ -49,7 +49,7 @@ def logits_on_imagined(
             [np.ones((len(chosen), 1), np.bool_), pair_sets[pair_set[chosen]], feature_sets[feature_set[chosen]]],
             axis=1,
         )
-        used = operations.any(axis=0)
+        used: Bools = operations.sum(axis=0) > 0
         effects = _effects(setting, root, used, model)
         weights = operations[:, used].astype(np.float32)
         logits[chosen] = (weights @ effects.reshape(len(effects), -1)).reshape(len(chosen), *effects.shape[1:])
@@ -77,7 +77,9 @@ class _Rows:
         return cls(scale, scale * (sums + messages) + bias, messages)
 
     def only(self, columns: Numbers) -> "_Rows":
-        """The rows in some columns of the second axis."""
+        """The rows in some columns of the second axis, which are ascending."""
+        if len(columns) == self.scale.shape[1]:
+            return self
         return _Rows(self.scale[:, columns], self.offsets[:, columns], self.messages[:, columns])
 
     def activated(self, target_input: Floats, root: Floats) -> Floats:
@@ -142,8 +144,10 @@ def _effects(setting: _Setting, root: Floats, used: Bools, model: GCN) -> Floats
     as they are `used`.
     """
     by_graph, each = root[:, None], root[:, None, None]
-    borders = np.cumsum([1, setting.deleted.shape[1], len(setting.is_added)])
-    deletions, additions, masks = (np.flatnonzero(part) for part in np.split(used, borders)[1:])
+    first_addition = 1 + setting.deleted.shape[1]
+    first_mask = first_addition + len(setting.is_added)
+    deletions, additions = np.flatnonzero(used[1:first_addition]), np.flatnonzero(used[first_addition:first_mask])
+    masks = np.flatnonzero(used[first_mask:])
     rows = setting.read.activated(setting.target_input, by_graph[setting.graph])
     own_offset = by_graph * (setting.first_sums + by_graph * setting.target_input) + model.first_bias
     own = by_graph * np.maximum(own_offset, 0)

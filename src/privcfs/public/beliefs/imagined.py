@@ -24,7 +24,7 @@ from privcfs.tables.neighbours import places
 Floats = NDArray[np.float32]
 Numbers = NDArray[np.int64]
 # Each node that the target may read has so many variants of its hidden pairs; the first has none.
-VARIANTS = 9
+VARIANTS = 6
 # So many times as many pairs are drawn as are wanted, because a pair that is drawn twice counts once.
 SPARE = 2
 # All graphs together read at most so many rows, so that targets with very many neighbours get fewer graphs.

@@ -10,7 +10,6 @@ from privcfs.errors import SettingsError
 from privcfs.public.candidates.candidates import Candidates
 
 LARGEST_COST = 1000  # of one operation
-ANY_COST = 10**9
 Numbers = NDArray[np.int64]
 
 
@@ -30,7 +29,9 @@ class Costs:
 
     def allow(self, candidates: Candidates) -> NDArray[np.bool_]:
         """Whether each candidate is cheap enough to be drawn."""
-        cheap: NDArray[np.bool_] = self.of(candidates) <= (ANY_COST if self.most is None else self.most)
+        if self.most is None:
+            return np.ones(len(candidates), np.bool_)
+        cheap: NDArray[np.bool_] = self.of(candidates) <= self.most
         return cheap
 
     def of(self, candidates: Candidates) -> Numbers:

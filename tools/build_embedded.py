@@ -21,6 +21,9 @@ import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 
+from privcfs.embedded import NAMES, load_dataset
+from privcfs.gate.learning import learn
+from privcfs.public.beliefs.worlds import Worlds
 from privcfs.public.models.files import save_model
 from privcfs.public.models.training import Labelled, Training, accuracy, train_gcn
 
@@ -194,6 +197,15 @@ def train(data: Built) -> None:
         }
         save_model(model, EMBEDDED / f"{data.name}-gcn-{kind}.safetensors", metadata)
         print(data.name, kind, metadata)
+    teach(data.name)
+
+
+def teach(name: str) -> None:
+    """Writes what is learned once from the public part of a data set."""
+    path, worlds = EMBEDDED / f"{name}-beliefs.json", Worlds()
+    path.write_text("{}", encoding="utf-8")
+    context = load_dataset(name).context()
+    path.write_text(learn(context, worlds).to_json(context, worlds) + "\n", encoding="utf-8")
 
 
 def check(data: Built) -> None:
@@ -208,7 +220,12 @@ def check(data: Built) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="compare with the committed files, write nothing")
+    parser.add_argument("--beliefs", action="store_true", help="learn beliefs anew; download nothing")
     options = parser.parse_args()
+    if options.beliefs:
+        for name in NAMES:
+            teach(name)
+        return
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
         files = download(Path(folder))

@@ -9,8 +9,9 @@ import pytest
 from privcfs import PublicContext, Vault
 from privcfs.embedded import load_dataset
 from privcfs.gate import learning
-from privcfs.gate.learning import Learned, learn, learned_from
+from privcfs.gate.learning import learn
 from privcfs.private.graph import PrivateGraph
+from privcfs.public.beliefs.learned import Learned, learned_from
 from privcfs.public.beliefs.worlds import Worlds
 
 WORLDS = Worlds()

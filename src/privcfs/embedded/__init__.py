@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from privcfs.errors import InputError
 from privcfs.private.graph import PrivateGraph
 from privcfs.public.assumptions import SIMULATED, Assumption
+from privcfs.public.beliefs.learned import learned_from
+from privcfs.public.beliefs.worlds import Worlds
 from privcfs.public.context import PublicContext
 from privcfs.public.models.files import load_model
 from privcfs.public.models.gcn import GCN
@@ -38,8 +40,15 @@ class Dataset:
     snapshot: NDArray[np.int64]
 
     def context(self) -> PublicContext:
-        """Snapshot and the model trained on it alone: nothing here owes anything to another private edge."""
-        return PublicContext(self.features, self.snapshot, self.model("snapshot"), assumptions=SIMULATED)
+        """Snapshot and the model trained on it alone: nothing here owes anything to another private edge.
+
+        What is learned from it once, and otherwise kept beside a vault file, is shipped with the package.
+        """
+        context = PublicContext(self.features, self.snapshot, self.model("snapshot"), assumptions=SIMULATED)
+        text = (files(__name__) / f"{self.name}-beliefs.json").read_text(encoding="utf-8")
+        if (lesson := learned_from(text, context, Worlds())) is not None:
+            context.learned[Worlds()] = lesson
+        return context
 
     def paper_context(self) -> PublicContext:
         """The paper's setting: the model was trained on all edges and is called public."""

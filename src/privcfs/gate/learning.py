@@ -7,10 +7,9 @@ Why: nothing here is given a private graph. A part of the public snapshot is hid
 Check: tests/gate/test_learning.py::test_what_is_learned_is_the_same_whatever_the_private_graph
 """
 
-import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, final
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,22 +19,18 @@ from privcfs.private.allowance import UNLIMITED
 from privcfs.private.evaluators import evaluate
 from privcfs.private.graph import PrivateGraph
 from privcfs.public.beliefs.belief import Belief, Calibration, log_odds
-from privcfs.public.beliefs.hidden_degrees import Growing
-from privcfs.public.beliefs.imagined import Beliefs
+from privcfs.public.beliefs.learned import DEFAULT_DOUBT, Learned
 from privcfs.public.beliefs.learning import LEAST_PAIRS, Split, learn_beliefs, split_snapshot
-from privcfs.public.beliefs.links import LogLinear
 from privcfs.public.beliefs.worlds import Worlds
 from privcfs.public.candidates.small_sets import SmallSets
 from privcfs.public.context import PublicContext
 from privcfs.public.models.gcn import GCN
 
 Floats = NDArray[np.float64]
-# The doubts that are tried, and the one that is used where nothing can be tried.
-DOUBTS, DEFAULT_DOUBT = (0.35, 0.5, 0.8, 1.2), 0.5
-# The probabilities of the snapshot as it is that are tried, and the one that is used where nothing can be tried.
-TRUSTS, DEFAULT_TRUST = (0.02, 0.1, 0.25, 0.5), 0.1
-# Believed log-odds are taken down by so much where nothing can be tried.
-DEFAULT_CALIBRATION = Calibration(-0.3, 0.9)
+# The doubts that are tried.
+DOUBTS = (0.35, 0.5, 0.8, 1.2)
+# The probabilities of the snapshot as it is that are tried.
+TRUSTS = (0.02, 0.1, 0.25)
 # So many nodes are explained to try beliefs out, each on so many imagined graphs, at this price.
 TARGETS, GRAPHS, PRICE = 600, 64, 1.0
 # In a trial the believer is shown this part of the share that the snapshot is believed to hold. A snapshot has fewer
@@ -43,52 +38,6 @@ TARGETS, GRAPHS, PRICE = 600, 64, 1.0
 HARDER = 0.6
 # Strength of the prior that calibration leaves believed probabilities as they are, in answers.
 PRIOR_ANSWERS = 5.0
-FORMAT = 1
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Learned:
-    """Beliefs, the doubt about margins, and the calibration of confidence."""
-
-    beliefs: Beliefs
-    doubt: float = DEFAULT_DOUBT
-    trust: float = DEFAULT_TRUST
-    calibration: Calibration = DEFAULT_CALIBRATION
-
-    def to_json(self, context: PublicContext, worlds: Worlds) -> str:
-        """What `learned_from` reads; it names the context and the settings that it was learned for."""
-        links, law = self.beliefs.links, self.beliefs.hidden_degrees
-        assert isinstance(links, LogLinear)
-        assert isinstance(law, Growing)
-        fields = {
-            "format": FORMAT,
-            "context": context.digest,
-            "worlds": repr(worlds),
-            "links": list(links.weights),
-            "hidden_degrees": [law.base, law.slope, law.shape],
-            "same_class": self.beliefs.same_class,
-            "doubt": self.doubt,
-            "trust": self.trust,
-            "calibration": [self.calibration.offset, self.calibration.slope],
-        }
-        return json.dumps(fields, indent=1)
-
-
-def learned_from(text: str, context: PublicContext, worlds: Worlds) -> Learned | None:
-    """What was learned for this context and these settings; None for anything else."""
-    try:
-        fields: dict[str, Any] = json.loads(text)
-        named = fields["format"], fields["context"], fields["worlds"]
-        if named != (FORMAT, context.digest, repr(worlds)):
-            return None
-        links = LogLinear(tuple(float(weight) for weight in fields["links"]))
-        law = Growing(*(float(number) for number in fields["hidden_degrees"]))
-        beliefs = Beliefs(links, law, float(fields["same_class"]))
-        calibration = Calibration(*(float(one) for one in fields["calibration"]))
-        return Learned(beliefs, float(fields["doubt"]), float(fields["trust"]), calibration)
-    except (ValueError, KeyError, TypeError):
-        return None
 
 
 def learned(context: PublicContext, worlds: Worlds) -> Learned:

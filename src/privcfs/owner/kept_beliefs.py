@@ -12,8 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from privcfs.gate.guidance import Rehearsal
-from privcfs.gate.learning import learn, learned_from
+from privcfs.gate.learning import learn
 from privcfs.gate.method import Method
+from privcfs.public.beliefs.learned import learned_from
 from privcfs.public.context import PublicContext
 
 NAME = "beliefs.json"

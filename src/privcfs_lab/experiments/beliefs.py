@@ -7,9 +7,10 @@ from typing import final
 import numpy as np
 
 from privcfs.gate.guidance import Rehearsal
-from privcfs.gate.learning import Learned, learn
+from privcfs.gate.learning import learn
 from privcfs.gate.method import GUIDED
 from privcfs.public.beliefs.hidden_degrees import SameForAll
+from privcfs.public.beliefs.learned import Learned
 from privcfs.public.beliefs.learning import LEAST_PAIRS, split_snapshot
 from privcfs.public.beliefs.links import Anyone, Evidence, LinkModel, LogLinear, mean_log_likelihood
 from privcfs.public.beliefs.pool import pool_of

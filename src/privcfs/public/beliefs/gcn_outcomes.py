@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privcfs.public.beliefs.hidden_degrees import HiddenDegrees
-from privcfs.public.beliefs.imagined import VARIANTS, Imagined
+from privcfs.public.beliefs.imagined import Imagined
 from privcfs.public.beliefs.pool import pool_of
 from privcfs.public.candidates.candidates import Candidates, membership
 from privcfs.public.context import PublicContext
@@ -117,7 +117,7 @@ class _Setting(NamedTuple):
         order = np.argsort(graph, kind="stable")
         graph, row, is_own = graph[order], row[order], order >= graphs * count
         variant = imagined.variant[graph, row]
-        read = _Rows.of(sums[row, variant], inputs[row], degrees[row, variant] + is_own, model.first_bias)
+        read = _Rows.of(sums[variant], inputs[row], degrees[variant] + is_own, model.first_bias)
         own_degrees = np.bincount(imagined.own_graph, minlength=graphs)
         borders = np.concatenate([[0], np.cumsum(own_degrees + count)])
         joined = _other_ends(imagined.target, candidates.additions)
@@ -130,7 +130,7 @@ class _Setting(NamedTuple):
             graph=graph,
             borders=borders,
             deleted=_deleted(imagined, candidates, borders),
-            added=_Rows.of(sums[place, chosen], inputs[place], degrees[place, chosen] + 1, model.first_bias),
+            added=_Rows.of(sums[chosen], inputs[place], degrees[chosen] + 1, model.first_bias),
             is_added=joined >= 0,
             masked_inputs=_masked_inputs(context, model, candidates),
             first_sums=_segment_sums(read.messages, borders),
@@ -209,22 +209,44 @@ def _other_ends(target: int, pairs: tuple[Pair, ...]) -> Numbers:
 
 
 def _first_layer(context: PublicContext, law: HiddenDegrees, imagined: Imagined) -> tuple[Floats, Floats, Numbers]:
-    """Of each node and variant: the sum of its neighbours' inputs without the target, its input, and its degree.
+    """Sums of neighbours' inputs for each variant, without the target's; inputs of nodes; degrees of variants.
 
     The inputs of neighbours are divided by the root of their expected degree. Degrees include the self-loop.
     """
-    nodes, snapshot = imagined.nodes, context.snapshot
-    position, neighbour = some_neighbours(snapshot, nodes)
-    degrees = snapshot.degrees(nodes)
+    nodes, target = imagined.nodes, np.array([imagined.target])
+    known = _known_sums(context, law, nodes)
+    from_target = inverse_roots(context, law, context.snapshot.degrees(target))[:, None] * _inputs(context, target)
+    known[np.searchsorted(nodes, imagined.neighbours)] -= from_target
+    borders = np.concatenate([[0], np.cumsum(imagined.hidden_degree)])
+    sums = _segment_sums(_pool_messages(context, law)[imagined.hidden_partner], borders)
+    sums += known[imagined.variant_row]
+    degrees = context.snapshot.degrees(nodes) + 1
+    return sums, _inputs(context, nodes), degrees[imagined.variant_row] + imagined.hidden_degree
+
+
+def _known_sums(context: PublicContext, law: HiddenDegrees, nodes: Numbers) -> Floats:
+    """Sums over the snapshot neighbours of nodes; those of the pool are kept."""
+    place = places(pool_of(context).nodes, nodes)
+    sums = _pool_sums(context, law)[place]
+    elsewhere = np.flatnonzero(place < 0)
+    if len(elsewhere):
+        sums[elsewhere] = _sums_over_neighbours(context, law, nodes[elsewhere])
+    return sums
+
+
+@per_context(maxsize=2)
+def _pool_sums(context: PublicContext, law: HiddenDegrees) -> Floats:
+    return _sums_over_neighbours(context, law, pool_of(context).nodes)
+
+
+def _sums_over_neighbours(context: PublicContext, law: HiddenDegrees, nodes: Numbers) -> Floats:
+    """Sums of the inputs of snapshot neighbours, each divided by the root of its expected degree."""
+    position, neighbour = some_neighbours(context.snapshot, nodes)
+    degrees = context.snapshot.degrees(nodes)
     share = (degrees / np.maximum(np.bincount(position, minlength=len(nodes)), 1)).astype(np.float32)
-    weights = inverse_roots(context, law, snapshot.degrees(neighbour)) * share[position]
-    weights *= neighbour != imagined.target
+    weights = inverse_roots(context, law, context.snapshot.degrees(neighbour)) * share[position]
     borders = np.searchsorted(position, np.arange(len(nodes) + 1))
-    known = _segment_sums(weights[:, None] * _inputs(context, neighbour), borders)
-    borders = np.searchsorted(imagined.hidden_owner, np.arange(len(nodes) * VARIANTS + 1))
-    hidden = _segment_sums(_pool_messages(context, law)[imagined.hidden_partner], borders)
-    sums = known[:, None] + hidden.reshape(len(nodes), VARIANTS, -1)
-    return sums, _inputs(context, nodes), (degrees + 1)[:, None] + imagined.hidden_degree
+    return _segment_sums(weights[:, None] * _inputs(context, neighbour), borders)
 
 
 def _masked_inputs(context: PublicContext, model: GCN, candidates: Candidates) -> Floats:

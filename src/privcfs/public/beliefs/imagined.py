@@ -23,12 +23,13 @@ from privcfs.tables.neighbours import places
 
 Floats = NDArray[np.float32]
 Numbers = NDArray[np.int64]
-# Each node that the target may read has so many variants of its hidden pairs; the first has none.
-VARIANTS = 6
+# A neighbour of the target, or a node that it may be joined to, has so many variants of its hidden pairs; the first has
+# none. An imagined neighbour is read in few graphs, and has one variant.
+VARIANTS = 17
 # So many times as many pairs are drawn as are wanted, because a pair that is drawn twice counts once.
 SPARE = 2
-# All graphs together read at most so many rows, so that targets with very many neighbours get fewer graphs.
-MOST_ROWS, LEAST_GRAPHS = 1 << 15, 8
+# All graphs together read about so many rows at most, so that targets with very many neighbours get fewer graphs.
+MOST_ROWS, LEAST_GRAPHS = 1 << 12, 8
 
 
 @final
@@ -54,9 +55,10 @@ class Imagined:
 
     `nodes` are the nodes that the target may read besides itself, ascending: snapshot neighbours, nodes that it may be
     joined to, and ends of its imagined pairs. A graph's imagined pairs of the target are (`own_graph`, `own_row`): the
-    number of the graph and the position in `nodes`, in order of graphs. A variant of a node's hidden pairs is numbered
-    `position * VARIANTS + variant`; it has `hidden_degree` many, and (`hidden_owner`, `hidden_partner`) lists them by
-    variant and position in the pool. `variant` says which variant each graph has of each node: (graphs, nodes).
+    number of the graph and the position in `nodes`, in order of graphs. Variants of hidden pairs are numbered node by
+    node: variant i is one of the node at position `variant_row[i]`. It has `hidden_degree[i]` pairs, and
+    (`hidden_owner`, `hidden_partner`) lists them by variant and position in the pool. `variant` says which variant each
+    graph has of each node: (graphs, nodes).
     """
 
     target: int
@@ -65,7 +67,8 @@ class Imagined:
     nodes: Numbers
     own_graph: Numbers
     own_row: Numbers
-    hidden_degree: Numbers  # (nodes, variants)
+    variant_row: Numbers
+    hidden_degree: Numbers
     hidden_owner: Numbers
     hidden_partner: Numbers
     variant: Numbers
@@ -79,11 +82,16 @@ def imagine(context: PublicContext, beliefs: Beliefs, candidates: Candidates, nu
     target = candidates.target
     rng = np.random.default_rng([context.seed, target])
     neighbours = np.array(context.snapshot.neighbours(target), np.int64)
-    number = 1 + min(number, max(MOST_ROWS // (len(neighbours) + 1), LEAST_GRAPHS))
+    hidden = float(beliefs.hidden_degrees.sample(np.full(16, len(neighbours)), rng).mean())
+    number = 1 + min(number, max(int(MOST_ROWS / (len(neighbours) + hidden + 1)), LEAST_GRAPHS))
     joined = ends_beside(target, candidates.additions)
     own_graph, own_node = _own_pairs(context, beliefs, target, joined, number, rng)
     nodes = np.unique(np.concatenate([neighbours, joined, own_node]))
-    degree, owner, partner = _variants(context, beliefs, nodes, rng)
+    counts = np.where(np.isin(nodes, np.concatenate([neighbours, joined])), VARIANTS, 1)
+    first = np.cumsum(counts) - counts
+    chosen = first + (rng.random((number, len(nodes))) * (counts - 1)).astype(np.int64) + (counts > 1)
+    chosen[0] = first
+    degree, owner, partner = _variants(context, beliefs, nodes, counts, rng)
     return Imagined(
         target=target,
         number=number,
@@ -91,10 +99,11 @@ def imagine(context: PublicContext, beliefs: Beliefs, candidates: Candidates, nu
         nodes=nodes,
         own_graph=own_graph,
         own_row=np.searchsorted(nodes, own_node),
-        hidden_degree=degree.reshape(-1, VARIANTS),
+        variant_row=np.repeat(np.arange(len(nodes)), counts),
+        hidden_degree=degree,
         hidden_owner=owner,
         hidden_partner=partner,
-        variant=np.vstack([np.zeros((1, len(nodes)), np.int64), rng.integers(1, VARIANTS, (number - 1, len(nodes)))]),
+        variant=chosen,
     )
 
 
@@ -128,19 +137,20 @@ def _own_pairs(
 
 
 def _variants(
-    context: PublicContext, beliefs: Beliefs, nodes: Numbers, rng: np.random.Generator
+    context: PublicContext, beliefs: Beliefs, nodes: Numbers, counts: Numbers, rng: np.random.Generator
 ) -> tuple[Numbers, Numbers, Numbers]:
-    """Hidden pairs of VARIANTS variants of each node: the degree of each variant, and owner and partner of each pair.
+    """Hidden pairs of variants of each node: the degree of each variant, and owner and partner of each pair.
+
+    `counts` has the number of variants of each node. The first of several variants has no hidden pairs.
 
     A variant has one class, sampled from the node's class probabilities. With probability `same_class` a partner is
     sampled within that class, otherwise among all nodes.
     """
     partners = _partners_by_class(context)
-    degrees = beliefs.hidden_degrees.sample(np.repeat(context.snapshot.degrees(nodes), VARIANTS), rng)
-    degrees[::VARIANTS] = 0
-    cumulative = np.cumsum(class_probabilities(context, nodes), axis=1)
-    uniform = rng.random((len(nodes), VARIANTS, 1))
-    classes = (uniform > cumulative[:, None]).sum(axis=2).ravel().clip(max=cumulative.shape[1] - 1)
+    degrees = beliefs.hidden_degrees.sample(np.repeat(context.snapshot.degrees(nodes), counts), rng)
+    degrees[(np.cumsum(counts) - counts)[counts > 1]] = 0
+    cumulative = np.repeat(np.cumsum(class_probabilities(context, nodes), axis=1), counts, axis=0)
+    classes = (rng.random((len(degrees), 1)) > cumulative).sum(axis=1).clip(max=cumulative.shape[1] - 1)
     owner = np.repeat(np.arange(len(degrees)), degrees)
     within = rng.random(len(owner)) < beliefs.same_class
     low = np.where(within, partners.bounds[classes[owner]], 0)

@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from privcfs.public.beliefs.imagined import VARIANTS, Imagined
+from privcfs.public.beliefs.imagined import Imagined
 from privcfs.public.beliefs.pool import pool_of
 from privcfs.public.candidates.candidates import Candidates
 from privcfs.public.context import FeatureRows, PublicContext
@@ -41,11 +41,10 @@ def local_graphs(context: PublicContext, imagined: Imagined, candidates: Candida
     hidden = pool[imagined.hidden_partner]
     nodes = np.unique(np.concatenate([[target], imagined.nodes, named, known.ravel(), hidden]).astype(np.int64))
     number_of = {int(node): number for number, node in enumerate(nodes)}
-    owners = imagined.nodes[imagined.hidden_owner // VARIANTS]
+    owners = imagined.nodes[imagined.variant_row[imagined.hidden_owner]]
     graphs = []
     for graph in range(min(most, imagined.number)):
-        variant = np.arange(len(imagined.nodes)) * VARIANTS + imagined.variant[graph]
-        taken = np.isin(imagined.hidden_owner, variant) & (hidden != target) & (hidden != owners)
+        taken = np.isin(imagined.hidden_owner, imagined.variant[graph]) & (hidden != target) & (hidden != owners)
         own = imagined.nodes[imagined.own_row[imagined.own_graph == graph]]
         every = np.concatenate(
             [known, np.column_stack([owners[taken], hidden[taken]]), np.column_stack([np.full(len(own), target), own])]

@@ -144,13 +144,18 @@ function gauge(epsilon, about = "an edge") {
   return make("div", {}, picture, make("p", { className: "help" }, words));
 }
 
+const percent = (share) => `${Math.round(100 * Number(share))} %`;
+
 async function quote() {
   const epsilon = Number(find("epsilon").value);
   if (!(epsilon > 0)) return;
   find("gauge").replaceChildren(gauge(epsilon));
-  const found = await ask("GET", `v1/quote?epsilon=${encodeURIComponent(find("epsilon").value.trim())}`);
+  const target = find("target").value.trim();
+  const about = target ? `&target=${encodeURIComponent(target)}` : "";
+  const found = await ask("GET", `v1/quote?epsilon=${encodeURIComponent(find("epsilon").value.trim())}${about}`);
   const whose = found.limited_by === "you" ? "of your own limit" : "of everyone's limit";
   const facts = [["Cost", `${found.unit} ${found.cost}`], ["Left before", `${found.left} ${whose}`], ["Fits", found.fits ? "yes" : "no: ask for less"]];
+  if (found.expected) facts.push(["Likely to flip", `${percent(found.expected)} paid, ${percent(found.guess)} for nothing`]);
   find("before").replaceChildren(...facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
   find("pay").disabled = !found.fits || !find("target").value.trim();
   find("pay").textContent = `Pay ${found.cost} and ask`;
@@ -252,6 +257,7 @@ function describe({ intervention, labels }) {
 async function present(found, target, release) {
   find("answer-title").textContent = release ? "Answer" : "An answer might look like this (public data only, not paid)";
   find("words").textContent = describe(found);
+  find("sure").textContent = found.confidence ? `It flips the decision with probability ${percent(found.confidence)}, judged from public data alone. This is no guarantee.` : "";
   find("zero").textContent = "";
   find("picture").replaceChildren();
   find("promise").textContent = release ? release.guarantee.statement : "Drawn on the public snapshot. It says nothing about the private graph.";
@@ -272,7 +278,8 @@ async function illustrate(intervention, target) {
   const drawn = [["delete", "dashed: to delete"], ["add", "thick: to add"]].filter(([kind]) => intervention[kind].length);
   find("legend").textContent = `${["Public pairs of the node", ...drawn.map(([, words]) => words)].join("; ")}. Private pairs are never drawn.`;
   const guess = await ask("GET", `v1/guess/${encodeURIComponent(target)}`);
-  find("zero").textContent = `For nothing, public data alone suggest: ${describe(guess)}.`;
+  const sure = guess.confidence ? ` It flips the decision with probability ${percent(guess.confidence)}.` : "";
+  find("zero").textContent = `For nothing, public data alone suggest: ${describe(guess)}.${sure}`;
 }
 
 function neighbourhood(around, intervention, named) {

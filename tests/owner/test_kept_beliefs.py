@@ -18,7 +18,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_beliefs_are_learned_once_and_kept(tmp_path: Path) -> None:
     data, path = load_dataset("cora"), tmp_path / NAME
     steps: list[str] = []
-    first, second, third = data.context(), data.context(), data.context()
+    first, second, third = data.paper_context(), data.paper_context(), data.paper_context()
     recall_or_learn(path, first, GUIDED, steps.append)
     assert len(steps) == 2
     recall_or_learn(path, second, GUIDED, steps.append)
@@ -31,13 +31,13 @@ def test_beliefs_are_learned_once_and_kept(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
-    context = load_dataset("cora").context()
+    context = load_dataset("cora").paper_context()
     recall_or_learn(tmp_path / "missing" / NAME, context, GUIDED)
     assert context.learned
 
 
 def test_a_method_without_a_guide_learns_nothing(tmp_path: Path) -> None:
-    context = load_dataset("cora").context()
+    context = load_dataset("cora").paper_context()
     recall_or_learn(tmp_path / NAME, context, Method())
     assert not context.learned
     assert not (tmp_path / NAME).exists()

@@ -34,8 +34,9 @@ def warn(text: str) -> None:
 
 
 def learning(step: str) -> None:
-    """What a vault is learning from public data, which is done once, on standard error."""
-    sys.stderr.write(f"Once, from public data: {step} ...\n")
+    """What a vault is learning from public data, which is done once: for people who wait at a terminal."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"Once, from public data: {step} ...\n")
 
 
 @contextmanager

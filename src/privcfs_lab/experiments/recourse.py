@@ -137,7 +137,7 @@ LEVERS: Mapping[str, Method] = {
     "all of it": GUIDED,
     "no additions": replace(GUIDED, candidates=PLAIN),
     "no imagined graphs, the snapshot alone": replace(GUIDED, guide=Rehearsal(Worlds(number=1, disclosed=1.0))),
-    "next to no doubt": replace(GUIDED, guide=Rehearsal(doubt=0.02)),
+    "no doubt": replace(GUIDED, guide=Rehearsal(doubt=0.02)),
     "exponential mechanism under the same base": replace(GUIDED, guide=Scored(Rehearsal())),
     "margin base, temperature 0.4, a quarter in front": replace(GUIDED, guide=MarginMeasure()),
     "no base measure, subset selection": Method(SmallSets(), mechanism=SubsetSelection()),

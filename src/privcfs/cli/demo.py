@@ -150,11 +150,11 @@ def _curtain_words(curtain: dict[str, Any], price: str) -> list[str]:
         f"This release {verb} the decision; a release at epsilon {price} does so with probability "
         f"{curtain['chance']:.3f} for this paper ({possible}).",
         "The honest zero: the best guess from public data alone, at epsilon 0, is: "
-        f"{' and '.join(curtain['guess'])}. It {zero} the decision, and says so with probability "
+        f"{' and '.join(curtain['guess'])}. It {zero} the decision; its confidence was "
         f"{curtain['guess_confidence']:.2f}.",
         f"The honest rate, over {rates['papers']} test papers: the free guess flips {rates['guess']:.1%}, a release at "
-        f"epsilon {price} {rates['release']:.1%} on average, and {rates['ceiling']:.1%} can be flipped at all. The paper "
-        "of this demo was chosen because paying helps there; for most papers it adds little at this price.",
+        f"epsilon {price} {rates['release']:.1%} on average, and {rates['ceiling']:.1%} can be flipped at all. The "
+        "demo's own paper was chosen because paying helps there; for most papers it adds little at this price.",
     ]
 
 

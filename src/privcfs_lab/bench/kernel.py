@@ -41,7 +41,7 @@ def kernel_part(data: Dataset, extent: Extent) -> Part:
             "neighbours (12 of them public)": _by_degree(data),
             "nodes two steps away (12 neighbours)": _by_two_hops(data),
         }
-    limit = _flops(12, data.model("snapshot")) / peak
+    limit = candidate_flops(12, data.model("snapshot")) / peak
     rows = [
         ("candidates", f"{count:,}", "23,621"),
         ("fast evaluator, one core", f"{fast * 1e9:.0f} ns a candidate", "at most 45 ns"),
@@ -83,7 +83,7 @@ def _fast_seconds(data: Dataset, repeats: int) -> tuple[int, float]:
     return len(candidates), median(lambda: evaluate(graph, context, candidates, UNLIMITED), repeats) / len(candidates)
 
 
-def _flops(degree: int, model: GCN) -> int:
+def candidate_flops(degree: float, model: GCN) -> int:
     """One candidate by itself: each hidden row of target and neighbours, then the readout."""
     hidden, classes = model.second.shape
     return int((degree + 1) * hidden * 3 + 2 * hidden * classes)

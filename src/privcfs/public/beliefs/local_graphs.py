@@ -18,7 +18,9 @@ from privcfs.tables.neighbours import distinct
 
 Numbers = NDArray[np.int64]
 # A local graph is not grown beyond so many nodes.
-MOST_NODES = 1 << 12
+MOST_NODES = 1 << 11
+# The feature tables of all local graphs of a target together have about so many entries at most.
+MOST_ENTRIES, LEAST_GRAPHS = 1 << 24, 3
 
 
 @final
@@ -34,13 +36,14 @@ class LocalGraphs(FeatureRows):
 
 
 def local_graphs(context: PublicContext, imagined: Imagined, candidates: Candidates, most: int) -> LocalGraphs:
-    """The first `most` imagined graphs, as far as they can reach the target of a list."""
+    """The first `most` imagined graphs, as far as they can reach the target of a list; fewer if they are large."""
     pool, target = pool_of(context).nodes, imagined.target
     known = _known_pairs(context, imagined)
     named = [node for one in candidates.deletions + candidates.additions for node in one]
     hidden = pool[imagined.hidden_partner]
     nodes = np.unique(np.concatenate([[target], imagined.nodes, named, known.ravel(), hidden]).astype(np.int64))
     number_of = {int(node): number for number, node in enumerate(nodes)}
+    most = min(most, max(MOST_ENTRIES // (len(nodes) * context.model.number_of_features), LEAST_GRAPHS))
     owners = imagined.nodes[imagined.variant_row[imagined.hidden_owner]]
     graphs = []
     for graph in range(min(most, imagined.number)):
@@ -61,7 +64,7 @@ def local_graphs(context: PublicContext, imagined: Imagined, candidates: Candida
 def _known_pairs(context: PublicContext, imagined: Imagined) -> Numbers:
     """Snapshot pairs that can reach the target through the model's layers, those of near nodes first."""
     nodes = np.union1d(imagined.nodes, [imagined.target])
-    for _ in range(context.model.hops - 1):  # One step more than messages run, so that degrees are right.
+    for _ in range(max(context.model.hops - 2, 1)):  # Two layers take one step more, so that degrees are right.
         _, reached = some_neighbours(context.snapshot, nodes)
         nodes = np.concatenate([nodes, np.setdiff1d(reached, nodes)])[:MOST_NODES]
     position, neighbour = some_neighbours(context.snapshot, nodes)

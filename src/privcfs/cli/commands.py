@@ -410,12 +410,15 @@ def guess(
         position, confidence = public_guess(context, proposed, method)
         labels = context.labels({node, *proposed[position].nodes})
         found = PublicAnswer(node, proposed[position], confidence, labels)
-        expected = method.prepare(context, proposed, price).expected
+        prepared = method.prepare(context, proposed, price)
+        expected = prepared.expected
         if as_json:
             emit({**found.to_dict(), "epsilon": "0", "price": show(price), "expected_of_a_release": said(expected)})
             continue
         say(f"Node {context.label(node)}, epsilon 0: {_guess_in_words(found)}")
-        if expected is not None:
+        if sum(weight > 0 for weight in getattr(prepared.mechanism, "base", ())) == 1:
+            say(f"  A release at epsilon {show(price)} would be this guess: at this price paying adds nothing.")
+        elif expected is not None:
             say(f"  A release at epsilon {show(price)} would flip the decision with probability {expected:.2f}.")
     if not as_json:
         say(MEANING)

@@ -139,7 +139,8 @@ def test_the_client_speaks_in_names_and_understands_its_own_answers(served: Serv
         assert (again.target, again.target_name) == (3, "person-3")
         several = client.release_all([(release.target, "0.1"), ("person-4", "0.1")])
         assert [one.target_name for one in several] == ["person-3", "person-4"]
-        for one in (client.dry_run(3, "1"), client.guess(3), client.guess("person-3")):
+        for answer in (client.dry_run(3, "1"), client.guess(3), client.guess("person-3")):
+            one = answer.intervention
             assert str(one) == in_names(one.to_dict())
         assert client.guess(3) == client.guess("person-3")
         assert client.candidates(3) == client.candidates("person-3")

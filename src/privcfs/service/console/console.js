@@ -144,7 +144,7 @@ function gauge(epsilon, about = "an edge") {
   return make("div", {}, picture, make("p", { className: "help" }, words));
 }
 
-const percent = (share) => `${Math.round(100 * Number(share))} %`;
+const inPercent = (probability) => `${Math.round(100 * Number(probability))} %`;
 
 async function quote() {
   const epsilon = Number(find("epsilon").value);
@@ -155,7 +155,7 @@ async function quote() {
   const found = await ask("GET", `v1/quote?epsilon=${encodeURIComponent(find("epsilon").value.trim())}${about}`);
   const whose = found.limited_by === "you" ? "of your own limit" : "of everyone's limit";
   const facts = [["Cost", `${found.unit} ${found.cost}`], ["Left before", `${found.left} ${whose}`], ["Fits", found.fits ? "yes" : "no: ask for less"]];
-  if (found.expected) facts.push(["Likely to flip", `${percent(found.expected)} paid, ${percent(found.guess)} for nothing`]);
+  if (found.expected) facts.push(["Likely to flip", `${inPercent(found.expected)} paid, ${inPercent(found.guess)} for nothing`]);
   find("before").replaceChildren(...facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
   find("pay").disabled = !found.fits || !find("target").value.trim();
   find("pay").textContent = `Pay ${found.cost} and ask`;
@@ -257,7 +257,7 @@ function describe({ intervention, labels }) {
 async function present(found, target, release) {
   find("answer-title").textContent = release ? "Answer" : "An answer might look like this (public data only, not paid)";
   find("words").textContent = describe(found);
-  find("sure").textContent = found.confidence ? `It flips the decision with probability ${percent(found.confidence)}, judged from public data alone. This is no guarantee.` : "";
+  find("sure").textContent = found.confidence ? `It flips the decision with probability ${inPercent(found.confidence)}, judged from public data alone. This is no guarantee.` : "";
   find("zero").textContent = "";
   find("picture").replaceChildren();
   find("promise").textContent = release ? release.guarantee.statement : "Drawn on the public snapshot. It says nothing about the private graph.";
@@ -278,7 +278,7 @@ async function illustrate(intervention, target) {
   const drawn = [["delete", "dashed: to delete"], ["add", "thick: to add"]].filter(([kind]) => intervention[kind].length);
   find("legend").textContent = `${["Public pairs of the node", ...drawn.map(([, words]) => words)].join("; ")}. Private pairs are never drawn.`;
   const guess = await ask("GET", `v1/guess/${encodeURIComponent(target)}`);
-  const sure = guess.confidence ? ` It flips the decision with probability ${percent(guess.confidence)}.` : "";
+  const sure = guess.confidence ? ` It flips the decision with probability ${inPercent(guess.confidence)}.` : "";
   find("zero").textContent = `For nothing, public data alone suggest: ${describe(guess)}.${sure}`;
 }
 

@@ -63,7 +63,7 @@ def test_margins_are_those_of_the_papers_model(cora: Simulation) -> None:
 
 def test_target_protocols(cora: Simulation) -> None:
     chosen = {name: rule(cora) for name, rule in POPULATIONS.items()}
-    sizes = {"general": 16, "stratified": 16, "borderline": 10, "everyone": 1000, "sample": 200}
+    sizes = {"general": 16, "stratified": 16, "borderline": 10, "everyone": 1000, "sample": 200, "many": 300}
     assert {name: len(set(nodes)) for name, nodes in chosen.items()} == sizes
     assert all(set(nodes) <= set(cora.data.split.test.tolist()) for nodes in chosen.values())
     ranked = cora.data.split.test[np.argsort(cora.margins[cora.data.split.test], kind="stable")]

@@ -19,6 +19,8 @@ from privcfs.gate.method import Method
 from privcfs.gate.vault import Vault
 from privcfs.private.evaluators.outcomes import Outcomes
 from privcfs.private.utilities.utility import Scores
+from privcfs.public.confidence import said
+from privcfs.public.release import Release
 from privcfs_lab.audit.hostile import ONE_AGAINST_MANY
 from privcfs_lab.audit.twins import Wrapped
 
@@ -114,9 +116,7 @@ def requests(target: int) -> dict[str, Request]:
     return {
         "the free list": lambda vault: vault.propose(target),
         "the digest": lambda vault: vault.digest,
-        RELEASE: lambda vault: replace(
-            vault.release(target, "1", request_id="r"), intervention=next(iter(vault.propose(target)))
-        ),
+        RELEASE: lambda vault: _without_its_draw(vault, target),
         "the same id for something else": lambda vault: vault.release(target, "2", request_id="r"),
         "an unknown node": lambda vault: vault.release(10**6, "1"),
         "an unknown name": lambda vault: vault.release("nobody", "1"),
@@ -126,6 +126,15 @@ def requests(target: int) -> dict[str, Request]:
         "no analyst": lambda vault: vault.release(target, "1", analyst=""),
         "the balance": lambda vault: vault.balance(),
     }
+
+
+def _without_its_draw(vault: Vault, target: int) -> Release:
+    """A release with the empty set in the place of its draw, and without a confidence that follows from the draw."""
+    release, candidates = vault.release(target, "1", request_id="r"), vault.propose(target)
+    confidences = vault.method.prepare(vault.context, candidates, release.epsilon).confidences
+    public = confidences[list(candidates).index(release.intervention)] if confidences else None
+    follows = said(public) == said(release.confidence)
+    return replace(release, intervention=candidates[0], confidence=None if follows else release.confidence)
 
 
 def differences(first: Callable[[], Vault], second: Callable[[], Vault], target: int) -> list[str]:

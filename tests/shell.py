@@ -69,5 +69,6 @@ def newcomer(tmp_path: Path) -> Shell:
     shell = Shell(tmp_path)
     assert shell.run("init").returncode == 0
     settings = (tmp_path / "vault.toml").read_text().replace("# node_ids", "node_ids")
+    settings = settings.replace('model_is = "kept"', 'model_is = "secret"').replace("# model = ", "model = ")
     (tmp_path / "vault.toml").write_text(settings.replace('# limit_per_analyst = "2"', 'limit_per_analyst = "4"'))
     return shell

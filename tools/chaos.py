@@ -1,11 +1,13 @@
 """Kills processes and database connections at random while they ask for releases, and examines what is left.
 
-python -m tools.chaos                 both ledgers, 8 processes, 20,000 requests each; writes docs/chaos.md
+python -m tools.chaos                 both ledgers, with and without accounts of nodes, 8 processes, 20,000 requests
+                                      each; writes docs/chaos.md
 python -m tools.chaos --requests 500 --write -   a short look, printed
 """
 
 import argparse
 import hashlib
+import json
 import multiprocessing
 import os
 import random
@@ -13,13 +15,13 @@ import signal
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,9 +29,12 @@ from privcfs import GCN, PrivateGraph, PublicContext, Vault
 from privcfs.errors import BudgetExhausted, LedgerError
 from privcfs.gate.accounting import Limit
 from privcfs.gate.ledger import open_ledger
-from privcfs.gate.method import Method
+from privcfs.gate.method import OWN_EDGES, Method
 from privcfs.public.candidates.product import Product
 from privcfs.public.epsilon import NANO
+from privcfs.public.interventions import Intervention
+from privcfs.public.release import Release
+from privcfs.public.verdict import Selection, Verdict
 from tools.page import put
 from tools.postgres import Postgres
 
@@ -42,6 +47,34 @@ FITS = 0.9  # of all requests, so that the limit is reached while processes die
 TWICE = 0.2  # of all requests are asked by two processes
 REFUSED = "refused"
 Answers = dict[str, set[str]]  # request id: digests of what was answered
+PLAIN = Method(Product(most_pairs=1, most_features=1))
+OWN = replace(OWN_EDGES, candidates=Product(most_pairs=1, most_features=1))
+
+
+class Asked(NamedTuple):
+    """What a request asks for: a release, a choice between two nodes, or whether nothing flips a decision."""
+
+    kind: str
+    nodes: tuple[int, ...]  # whose own edges are read; none where the whole graph is
+
+
+def asked(number: int, accounts: bool) -> Asked:
+    """Without accounts of nodes every request is a release that reads the whole graph."""
+    node = number % NODES
+    if not accounts:
+        return Asked("release", ())
+    kind = ("confirm", "select")[number % 10] if number % 10 < 2 else "release"
+    return Asked(kind, {"release": (node,), "select": (node, (node + 5) % NODES), "confirm": ()}[kind])
+
+
+def limit_for(requests: int, accounts: bool) -> Limit:
+    """A limit that leaves room for nine in ten, of the total and of each account."""
+    every = [asked(number, accounts).nodes for number in range(requests)]
+    whole = sum(not nodes for nodes in every)
+    if not accounts:
+        return Limit(int(FITS * whole) * PRICE)
+    dearest = Counter(node for nodes in every for node in nodes).most_common(1)[0][1]
+    return Limit(max(int(FITS * whole), 1) * PRICE, per_node=int(FITS * dearest) * PRICE)
 
 
 @dataclass(slots=True)
@@ -49,18 +82,59 @@ class Outcome:
     """What happened, and what is wrong with it."""
 
     requests: int
-    limit: Fraction
+    limit: Fraction  # of what counts in full
+    per_node: Fraction | None = None
     killed: Counter[str] = field(default_factory=Counter)
     answers: Answers = field(default_factory=dict)
     rows: list[dict[str, Any]] = field(default_factory=list)
+    balances: dict[int, Fraction] = field(default_factory=dict)  # of nodes, as the ledger says
     seconds: float = 0.0
+
+    @property
+    def spent(self) -> Fraction:
+        """What counts in full, summed again from the rows."""
+        return Fraction(sum(row["cost"] for row in self.rows if not _nodes(row)), NANO)
+
+    @property
+    def accounts(self) -> dict[int, Fraction]:
+        """What is spent at each node, summed again from the rows."""
+        found = dict.fromkeys(range(NODES), Fraction(0))
+        for row in self.rows:
+            for node in _nodes(row):
+                found[node] += Fraction(row["cost"], NANO)
+        return found
+
+    def account_faults(self) -> list[str]:
+        """What must never happen to accounts of nodes, judged by what was asked and by the rows alone."""
+        if self.per_node is None:
+            return []
+        accounts = self.accounts
+        over = [f"node {node} is over its limit" for node, spent in accounts.items() if spent > self.per_node]
+        held = {_name(row): row for row in self.rows if row["kind"] == "HELD"}
+        elsewhere = [
+            f"{name} is charged at other nodes than it reads"
+            for name, row in held.items()
+            if _nodes(row) != sorted(asked(_number(name), True).nodes)
+        ]
+        return over + elsewhere + (["balances are not the sums of the rows"] if self.balances != accounts else [])
+
+    def fits(self, name: str) -> bool:
+        """Whether a request would still fit in the end, and so would have fitted before."""
+        nodes = asked(_number(name), self.per_node is not None).nodes
+        if self.per_node is None or not nodes:
+            return self.spent + PRICE <= self.limit
+        accounts = self.accounts
+        return all(accounts[node] + PRICE <= self.per_node for node in nodes)
 
     def faults(self) -> list[str]:
         """Everything that must never happen and did."""
         held = {_name(row): row for row in self.rows if row["kind"] == "HELD"}
         released = {_name(row): row for row in self.rows if row["kind"] == "RELEASED"}
-        spent = Fraction(sum(row["cost"] for row in self.rows), NANO)
+        spent = self.spent
         found = [] if spent <= self.limit else [f"{spent} spent, over the limit {self.limit}"]
+        found += self.account_faults()
+        charges = Counter(_name(row) for row in self.rows if row["kind"] == "HELD")
+        found += [f"{name} is charged twice" for name, times in charges.items() if times > 1]
         found += [f"{name} has an answer and no charge" for name in released if name not in held]
         positions = {name: row["position"] for name, row in held.items()}
         found += [
@@ -74,7 +148,7 @@ class Outcome:
                 found.append(f"{name} has several answers")
             elif said != {kept}:
                 found.append(f"{name} was answered otherwise than the ledger holds")
-            if said == {REFUSED} and spent + PRICE <= self.limit:
+            if said == {REFUSED} and self.fits(name):
                 found.append(f"{name} was refused although it fits")
         found += [f"{name} is paid and was never answered" for name in held if name not in self.answers]
         if len(self.answers) < self.requests:
@@ -84,6 +158,16 @@ class Outcome:
 
 def _name(row: Mapping[str, Any]) -> str:
     return f"{row['analyst']}/{row['request_id']}"
+
+
+def _number(name: str) -> int:
+    return int(name.rsplit(" ", 1)[1])
+
+
+def _nodes(row: Mapping[str, Any]) -> list[int]:
+    """The nodes that a charge says it is paid at."""
+    found: list[int] = json.loads(row["body"]).get("nodes", []) if row["kind"] == "HELD" else []
+    return found
 
 
 def _digest(text: str) -> str:
@@ -99,9 +183,9 @@ def world() -> tuple[PrivateGraph, PublicContext]:
     return PrivateGraph.from_edges(pairs, number_of_nodes=NODES), PublicContext(features, pairs[::2], model)
 
 
-def work(url: str, names: Sequence[int], file: Path, ledger_type: Any = open_ledger) -> None:
+def work(url: str, names: Sequence[int], file: Path, ledger_type: Any = open_ledger, accounts: bool = False) -> None:
     """One process: asks until everything is answered, and writes down each answer as soon as it has it."""
-    method = Method(Product(most_pairs=1, most_features=1))
+    method = OWN if accounts else PLAIN
     while True:
         try:
             vault = Vault(*world(), ledger=ledger_type(url), method=method)  # which checks the whole chain
@@ -116,9 +200,16 @@ def work(url: str, names: Sequence[int], file: Path, ledger_type: Any = open_led
 
 def _ask(vault: Vault, number: int) -> str:
     analyst, request_id = f"analyst {number % ANALYSTS}", f"request {number}"
+    kind, nodes = asked(number, vault.method.reads_own)
+    asker: dict[str, Any] = {"analyst": analyst, "request_id": request_id}
+    asks: dict[str, Callable[[], Release | Selection | Verdict]] = {
+        "release": lambda: vault.release(number % NODES, PRICE, **asker),
+        "select": lambda: vault.select(nodes, PRICE, **asker),
+        "confirm": lambda: vault.confirm(number % NODES, Intervention(), PRICE, **asker),
+    }
     while True:
         try:
-            found = vault.release(number % NODES, PRICE, analyst=analyst, request_id=request_id)
+            found = asks[kind]()
         except BudgetExhausted:
             return f"{analyst}/{request_id}\t{REFUSED}"
         except LedgerError:
@@ -135,11 +226,13 @@ def run(
     every: float | None = 0.25,
     server: Postgres | None = None,
     ledger_type: Any = open_ledger,
+    accounts: bool = False,
 ) -> Outcome:
     """Processes that ask, and a hand that kills one of them, or a connection, every so often (in seconds), or never."""
     rng = random.Random(seed)
-    outcome = Outcome(requests, int(FITS * requests) * PRICE)
-    last = open_ledger(url, Limit(outcome.limit))
+    limit = limit_for(requests, accounts)
+    outcome = Outcome(requests, limit.total, limit.per_node)
+    last = open_ledger(url, limit)
     plans: list[list[int]] = [[] for _ in range(PROCESSES)]
     for number in range(requests):
         for one in rng.sample(range(PROCESSES), 2 if rng.random() < TWICE else 1):
@@ -153,7 +246,7 @@ def run(
 
         def begin(number: int) -> Any:
             left = plans[number][len(_whole_lines(files[number])) :]
-            process = start(target=work, args=(url, left, files[number], ledger_type))
+            process = start(target=work, args=(url, left, files[number], ledger_type, accounts))
             process.start()
             return process
 
@@ -184,6 +277,7 @@ def run(
     outcome.seconds = time.monotonic() - started
     open_ledger(url).verify()
     outcome.rows = list(last.rows())
+    outcome.balances = dict(open_ledger(url).spent_at(range(NODES)))
     return outcome
 
 
@@ -204,7 +298,10 @@ them, or a connection of the database, or the whole database, at random moments;
 opens the ledger, which checks its whole chain, and asks again under the same request ids. The limit leaves room for
 nine in ten. Then everything is examined: never over the limit; no answer without a charge before it; no id with two
 answers; every answer that a process wrote down is the one that the ledger holds; every refusal was due; nothing paid
-is unanswered.
+is unanswered. With accounts of nodes, eight in ten requests are releases that read the own edges of one of {nodes}
+nodes, one in ten chooses between two nodes and is paid at both, and one in ten reads the whole graph; every account
+leaves room for nine in ten, and is summed again from the rows: none over its limit, each question charged where it
+reads, once, and the ledger's own sums the same.
 
 | ledger | requests | answered | refused | killed | seconds | faults |
 |---|---|---|---|---|---|---|
@@ -229,13 +326,15 @@ def main(given: Iterable[str] | None = None) -> None:
     parser.add_argument("--every", type=float, default=0.5, help="seconds between two kills, on average")
     parser.add_argument("--write", default="docs/chaos.md", help="the page, or - to print it")
     options = parser.parse_args(None if given is None else list(given))
-    text = ABOUT.format(processes=PROCESSES, threads=THREADS, requests=options.requests)
-    with tempfile.TemporaryDirectory() as folder:
-        url = f"sqlite:///{Path(folder) / 'budget.db'}"
-        text += row("SQLite", run(url, options.requests, every=options.every)) + "\n"
-    with Postgres() as server:
-        found = run(server.url, options.requests, every=options.every, server=server)
-        text += row("PostgreSQL", found) + "\n"
+    text = ABOUT.format(processes=PROCESSES, threads=THREADS, requests=options.requests, nodes=NODES)
+    for accounts, words in ((False, ""), (True, ", accounts of nodes")):
+        settings: dict[str, Any] = {"every": options.every, "accounts": accounts}
+        with tempfile.TemporaryDirectory() as folder:
+            found = run(f"sqlite:///{Path(folder) / 'budget.db'}", options.requests, **settings)
+            text += row(f"SQLite{words}", found) + "\n"
+        with Postgres() as server:
+            found = run(server.url, options.requests, server=server, **settings)
+            text += row(f"PostgreSQL{words}", found) + "\n"
     put(text, options.write)
 
 

@@ -1,7 +1,7 @@
-"""Releases for thousands of targets on a Ray cluster of two simulated machines, of which one dies; and how two scale.
+"""Releases for thousands of targets: in processes of one machine, and on a Ray cluster of two, of which one dies.
 
 python -m tools.fleet                 5,000 targets; writes docs/fleet.md
-python -m tools.fleet --targets 400 --rounds 1 --write -    a short look, printed
+python -m tools.fleet --targets 400 --rounds 1 --papers 100 --write -    a short look, printed
 """
 
 import argparse
@@ -24,18 +24,22 @@ import pyarrow.parquet as parquet
 from threadpoolctl import threadpool_limits
 
 from privcfs.cli.batch import opened_once
-from privcfs.fleet.cluster import LOOPBACK, release_on_ray
+from privcfs.embedded import load_dataset
+from privcfs.fleet.cluster import release_on_ray
 from privcfs.fleet.parts import TOGETHER, Job, parts
 from privcfs.gate.ledger import open_ledger
 from privcfs.public.models.files import save_model
 from privcfs_lab.bench.rings import STEPS, ring_model, write_ring, write_ring_features
 from privcfs_lab.bench.timing import many_products, scaling
 from privcfs_lab.datasets.vault_folder import SETTINGS
+from privcfs_lab.datasets.vault_folder import write_vault as write_cora
 from tools.page import put
 from tools.postgres import Postgres
 
+Row = tuple[str, str, str]
 PRICE = Fraction(1, 2)
 NODES = 20_000
+LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # Ray's own word for: listen to this machine alone
 WARM = 48  # parts before the clock starts: until then the last worker has opened the vault
 PRIVCFS = [sys.executable, "-c", "from privcfs.cli import main; main()"]
 # Two machines; the second dies as soon as so many rows are in the ledger.
@@ -88,15 +92,16 @@ class Found:
         return found
 
 
-def write_vault(folder: Path, ledger: str) -> None:
-    """Rings in stores, as `privcfs import` makes them, half of the pairs public; the paper's list and mechanism."""
+def write_vault(folder: Path, ledger: str, *, guided: bool = True) -> None:
+    """Rings in stores, as `privcfs import` makes them, half of the pairs public; the default method or the paper's."""
     write_ring(folder / "edges.csv", NODES)
     write_ring(folder / "snapshot.csv", NODES, STEPS[::2])
     write_ring_features(folder / "features.store", NODES)
     files = ["--edges", str(folder / "edges.csv"), "--snapshot", str(folder / "snapshot.csv")]
     subprocess.run([*PRIVCFS, "import", str(folder), *files, "--json"], check=True, stdout=subprocess.DEVNULL)
     save_model(ring_model(), folder / "model.safetensors", {})
-    settings = SETTINGS.format(ledger=ledger, limit="1000000", candidates="one-hop", mechanism="exponential", more="")
+    names = ("small-sets", "rehearsed") if guided else ("one-hop", "exponential")
+    settings = SETTINGS.format(ledger=ledger, limit="1000000", candidates=names[0], mechanism=names[1], more="")
     for name in ("edges.csv", "snapshot.csv", "features.npz"):
         settings = settings.replace(name, name.split(".")[0] + ".store")
     (folder / "vault.toml").write_text(settings)
@@ -123,7 +128,7 @@ def releases_a_second(folder: Path, name: str, cluster: str, targets: int) -> fl
     path = str(folder / "vault.toml")
     job = Job(partial(opened_once, path), opened_once(path).digest, PRICE, "owner")
     seconds, todo = [], parts(name, [str(node) for node in range(targets + WARM * TOGETHER)])
-    for done in release_on_ray(job, todo, cluster, 1):
+    for done in release_on_ray(job, todo, cluster):
         assert done.refusal() is None, done.message
         seconds.append(time.perf_counter())
     return targets / (seconds[-1] - seconds[WARM - 1])
@@ -146,29 +151,53 @@ def machines_scale(folder: Path, targets: int, rounds: int) -> list[tuple[float,
     return found
 
 
-ABOUT = """# Many targets on a cluster
+def papers_rows(papers: int) -> list[Row]:
+    """Seconds of `privcfs batch` over test nodes of Cora, from its start to its end; beliefs were learned before."""
+    rows = []
+    with tempfile.TemporaryDirectory() as name:
+        write_cora(Path(name), "sqlite:///budget.db", "1000000")
+        targets = load_dataset("cora").test[:papers]
+        (Path(name) / "targets.txt").write_text("\n".join(str(node) for node in targets))
+        subprocess.run([*PRIVCFS, "guess", "0", "--json"], cwd=name, check=True, stdout=subprocess.DEVNULL)
+        for workers, asked in ((1, "-"), (2, "1,000 in under 10 s")):
+            words = ["batch", "--targets", "targets.txt", "--epsilon", "1", "--workers", str(workers), "--json"]
+            started = time.perf_counter()
+            subprocess.run(
+                [*PRIVCFS, *words, "--job", f"by-{workers}"], cwd=name, check=True, stdout=subprocess.DEVNULL
+            )
+            seconds = time.perf_counter() - started
+            who = "one process" if workers == 1 else f"{workers} processes"
+            rows.append((f"Cora: {papers:,} test nodes, {who}", f"{seconds:.1f} s", asked))
+    return rows
 
-Written by `make fleet`. A ring of {nodes:,} nodes with twenty neighbours each, in stores that `privcfs import` made,
-half of the pairs public; the paper's list and mechanism, epsilon 1/2 a target; ledger in PostgreSQL; a cluster of two
-machines, simulated by Ray's own utility, with one core each, on the two cores that the database and Ray itself use too.
+
+ABOUT = """# Many targets
+
+Written by `make fleet`. Every target is asked about once, by the default method, so that whatever guides an answer is
+prepared for each of them. First, `privcfs batch` over papers of Cora at epsilon 1, the whole command, with a durable
+SQLite ledger. Then a ring of {nodes:,} nodes with twenty neighbours each, in stores that `privcfs import` made, half of
+the pairs public, epsilon 1/2 a target; ledger in PostgreSQL; a cluster of two machines, simulated by Ray's own utility,
+with one core each, on the two cores that the database and Ray itself use too.
 
 | what | found | asked for |
 |---|---|---|
 """
 
 
-def page(found: Found, rounds: list[tuple[float, float, float]]) -> str:
+def page(papers: list[Row], found: Found, rounds: list[tuple[float, float, float]]) -> str:
     """What was found, with what was asked for."""
     one, two, products = (float(np.median(values)) for values in zip(*rounds, strict=True))
     share = float(np.median([ours / machine for _, ours, machine in rounds]))
+    written = 2 * found.targets + 1
     faults = "; ".join(found.faults()[:5]) or "none"
     rows = [
+        *papers,
         (
-            f"{found.targets:,} targets, a machine killed after {found.before:,} of {2 * found.targets + 1:,} rows",
+            f"ring: {found.targets:,} targets, one of two machines killed after {found.before:,} of {written:,} rows",
             f"{len(found.table):,} answers, {float(found.spent):,.1f} spent, {found.seconds:.0f} s; faults: {faults}",
             "each exactly once",
         ),
-        ("one machine", f"{one:.0f} releases a second", "-"),
+        ("ring, one machine", f"{one:.0f} releases a second", "-"),
         ("two machines over one", f"{two:.2f}", "-"),
         ("two cores over one, matrix products (sgemm)", f"{products:.2f}", "-"),
         (f"share of sgemm's scaling, median of {len(rounds)}", f"{share:.2f}", "at least 0.85"),
@@ -181,14 +210,16 @@ def main(given: Iterable[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--targets", type=int, default=5000)
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--papers", type=int, default=1000, help="test nodes of Cora")
     parser.add_argument("--write", default="docs/fleet.md", help="the page, or - to print it")
     options = parser.parse_args(None if given is None else list(given))
     os.environ |= {"OPENBLAS_NUM_THREADS": "1", **LOOPBACK}
     os.environ["PRIVCFS_GRAPHS"] = str(Path(tempfile.mkdtemp()) / "graphs.json")  # these graphs are nobody's
+    papers = papers_rows(options.papers)
     with Postgres() as server, tempfile.TemporaryDirectory() as name:
         write_vault(Path(name), server.url)
         found = kill_a_machine(Path(name), server.url, options.targets)
-        text = page(found, machines_scale(Path(name), min(options.targets, 1600), options.rounds))
+        text = page(papers, found, machines_scale(Path(name), min(options.targets, 1600), options.rounds))
     put(text, options.write)
 
 

@@ -1,8 +1,10 @@
 """Follows one default release and lists the files of the package that it enters, in the order of the release.
 
-`python -m tools.walk` prints the list; tests/test_walk.py keeps its length from growing. A file counts where one of its
-functions runs, whether in the first answer about a node, which also prepares the draw from public data, or in a further
-answer about the same node, which finds the draw prepared.
+`python -m tools.walk` prints the lists; tests/test_walk.py keeps their lengths from growing. A file counts where one of
+its functions runs, whether in the first answer about a node, which also prepares the draw from public data, or in a
+further answer about the same node, which finds the draw prepared. A reader's walk goes only as far as the interfaces
+of the extension points: it enters the file of a ledger, a candidate rule, a guide, a mechanism, a utility, a model or
+an evaluator, and takes what happens behind that call at its word, as somebody does who reads one release.
 """
 
 import sys
@@ -17,16 +19,27 @@ from typing import Any
 import privcfs
 from privcfs import Vault
 from privcfs.embedded import load_dataset
+from privcfs.gate.guidance import Guide
+from privcfs.gate.ledger.ledger import Ledger
+from privcfs.gate.mechanisms.mechanism import Mechanism
+from privcfs.private.utilities.utility import Utility
+from privcfs.public.candidates.candidates import CandidateRule
+from privcfs.public.models.model import Model
 
 SOURCE = Path(privcfs.__file__).parent
+INTERFACES = (Ledger, CandidateRule, Guide, Mechanism, Utility, Model)
+EVALUATE = "private/evaluators/__init__.py"  # the table of evaluators is an interface, too
 TARGET, PRICE = 100, "1"
+TITLES = ("first release about a node", "a further one", "a reader's walk, to the interfaces")
 
 
 @dataclass
 class Walk:
     """Files in the order in which they were first entered, each with the functions that ran there."""
 
+    to_interfaces: bool = False
     files: dict[str, dict[str, None]] = field(default_factory=dict)
+    _behind: FrameType | None = None  # the call of an interface that is under way
 
     def follow(self, work: Callable[[], object]) -> "Walk":
         """Runs some work and notes every function of the package that it calls, in any thread that it starts."""
@@ -40,14 +53,25 @@ class Walk:
         return self
 
     def _note(self, frame: FrameType, event: str, _: Any) -> None:
+        if event == "return" and frame is self._behind:
+            self._behind = None
         path = Path(frame.f_code.co_filename)
-        if event == "call" and path.is_relative_to(SOURCE):
-            functions = self.files.setdefault(str(path.relative_to(SOURCE)), {})
-            functions.setdefault(frame.f_code.co_name)
+        if event != "call" or self._behind is not None or not path.is_relative_to(SOURCE):
+            return
+        name = str(path.relative_to(SOURCE))
+        self.files.setdefault(name, {}).setdefault(frame.f_code.co_name)
+        if self.to_interfaces and (name == EVALUATE or _is_interface(frame)):
+            self._behind = frame
 
 
-def walks() -> tuple[Walk, Walk]:
-    """The first release about a node of embedded data with the default method, and a second one about the same node."""
+def _is_interface(frame: FrameType) -> bool:
+    """Whether a call is one of a public method of an extension point."""
+    one, name = frame.f_locals.get("self"), frame.f_code.co_name
+    return isinstance(one, INTERFACES) and not name.startswith("_")
+
+
+def walks() -> tuple[Walk, Walk, Walk]:
+    """The first release about a node of embedded data with the default method, a second one, and a reader's walk."""
     data = load_dataset("cora")
     with TemporaryDirectory() as folder:
         vault = Vault(
@@ -59,11 +83,12 @@ def walks() -> tuple[Walk, Walk]:
         )
         first = Walk().follow(lambda: vault.release(TARGET, PRICE))
         again = Walk().follow(lambda: vault.release(TARGET, PRICE))
-    return first, again
+        read = Walk(to_interfaces=True).follow(lambda: vault.release(TARGET, PRICE))
+    return first, again, read
 
 
 def main() -> None:
-    for title, walk in zip(("first release about a node", "a further one"), walks(), strict=True):
+    for title, walk in zip(TITLES, walks(), strict=True):
         functions = sum(len(names) for names in walk.files.values())
         print(f"{title}: {len(walk.files)} files, {functions} functions")
         for name, names in walk.files.items():

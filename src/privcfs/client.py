@@ -3,13 +3,14 @@
 import json
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from operator import index
 from types import TracebackType
 from typing import Any, Self, final
 from urllib.parse import quote
 
 from privcfs.errors import LedgerError, MissingDependency, PrivcfsError, error_named
+from privcfs.public.advice import Advice
 from privcfs.public.interventions import Intervention
 from privcfs.public.labels import labels_from_dict
 from privcfs.public.public_answer import PublicAnswer
@@ -55,6 +56,60 @@ class Client:
     def released(self, request_id: str) -> Release:
         """A release of yours that is paid and finished."""
         return _release(self._ask("GET", f"/v1/releases/{quote(request_id)}"))
+
+    def confirm(self, release: Release | str, epsilon: str, *, request_id: str | None = None) -> dict[str, Any]:
+        """A noisy yes or no: does a release flip the decision? Pays once; `release` may be the request id of yours."""
+        name = request_id or secrets.token_hex(16)
+        about = {"release": release} if isinstance(release, str) else {"certificate": release.to_dict()}
+        body = {**about, "epsilon": str(epsilon), "request_id": name}
+        found: dict[str, Any] = self._ask("POST", "/v1/confirmations", body, name)
+        return found
+
+    def answers(self) -> Iterator[dict[str, Any]]:
+        """Everything that you have paid for, newest first."""
+        before: int | None = None
+        while True:
+            page = self._fields("GET", "/v1/answers" + ("" if before is None else f"?before={before}"))
+            yield from page["answers"]
+            before = page["next"]
+            if before is None:
+                return
+
+    def nodes(self, search: str) -> list[dict[str, Any]]:
+        """Nodes that you may ask about, by a part of their public name or number; at most 20."""
+        found: list[dict[str, Any]] = self._fields("GET", f"/v1/nodes?search={quote(search)}")["nodes"]
+        return found
+
+    def advise(
+        self,
+        target: int | str | None = None,
+        *,
+        alternatives: int = 2,
+        told: int | None = None,
+        epsilon: str | None = None,
+        request_id: str | None = None,
+    ) -> Advice:
+        """What the person concerned may change about herself, with her own key. It is for her alone.
+
+        Args:
+            target: Her node; it may be left out, the default, where the key is bound to one.
+            alternatives: How many further changes to name; by default 2.
+            told: The class that she was told; by default nothing is known of it.
+            epsilon: The price at which other people's edges are read too; by default they are not read, and advice
+                costs nothing.
+            request_id: Names a paid request; by default a random one.
+
+        Returns:
+            The advice.
+
+        Raises:
+            NotAllowed: The key is not a person's, or is bound to other nodes, or the vault gives no advice.
+        """
+        name = request_id or secrets.token_hex(16)
+        asked: dict[str, Any] = {"alternatives": alternatives, "told": told}
+        asked |= {} if target is None else {"target": _target(target)}
+        asked |= {} if epsilon is None else {"epsilon": str(epsilon), "request_id": name}
+        return Advice.from_json(json.dumps(self._ask("POST", "/v1/advice", asked, name)))
 
     def candidates(self, target: int | str, most: int = 20) -> dict[str, Any]:
         """The public list; free."""

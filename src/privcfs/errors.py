@@ -79,7 +79,7 @@ class SimulatedSnapshot(OwnerError):
 
 
 class BudgetExhausted(PrivcfsError):
-    status = 429
+    status = 402
     exit_code = 4
 
 

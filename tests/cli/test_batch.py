@@ -9,6 +9,7 @@ import pytest
 
 from privcfs.errors import BudgetExhausted, InputError, RequestConflict, SettingsError
 from privcfs.fleet.parts import Job, parts, release_far, release_part
+from privcfs.fleet.results import COLUMNS
 from privcfs.gate.vault import Vault
 from privcfs.owner.vault_file import read_vault_file
 from privcfs.public.release import Release
@@ -90,6 +91,59 @@ def test_the_honest_zero_stands_beside_every_answer(owner: Shell) -> None:
     said = owner.run("explain", "person-3", "--epsilon", "0.1").stdout
     assert f"public data alone suggest: {table[3]['public_guess'].replace('; ', ', ')}" in said
     assert all(row["intervention"] and row["public_guess"] for row in table)
+
+
+def test_columns_are_typed_and_confidences_stand_beside_answer_and_guess(owner: Shell) -> None:
+    owner.ask("batch", "--targets", "targets.txt", "--epsilon", "0.5", "--yes")
+    table = parquet.read_table(owner.folder / "releases.parquet")
+    assert {field.name: str(field.type) for field in table.schema} == COLUMNS
+    guesses = {name: owner.ask("guess", name)["confidence"] for name in ALL[:3]}
+    for row in table.to_pylist():
+        assert row["epsilon"] == 0.5
+        assert row["confidence"] == float(json.loads(row["release"])["confidence"])
+        assert 0 <= row["public_guess_confidence"] <= 1
+        if row["target"] in guesses:
+            assert f"{row['public_guess_confidence']:.3f}" == guesses[row["target"]]
+
+
+@pytest.fixture
+def accounts(owner: Shell) -> Shell:
+    """Nodes have accounts of 1."""
+    rewrite(owner, 'model_is = "secret"', 'model_is = "kept"')
+    rewrite(owner, 'model = "public', '# model = "public')
+    rewrite(owner, '# reads = "own', 'reads = "own')
+    rewrite(owner, 'limit_per_analyst = "10"', 'limit_per_node = "1"')
+    rewrite(owner, '# limit_per_node = "2"           # for', "#                                  for")
+    return owner
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_an_account_that_is_spent_stops_nobody_else(accounts: Shell, workers: str) -> None:
+    accounts.ask("explain", "person-0", "person-7", "--epsilon", "1", "--yes")
+    asked = ("batch", "--targets", "targets.txt", "--epsilon", "0.5", "--yes", "--workers", workers)
+    found = accounts.ask(*asked)
+    assert (found["releases"], found["refused"], found["spent"]) == (10, 2, "7")
+    table = parquet.read_table(accounts.folder / "releases.parquet").to_pylist()
+    assert [row["target"] for row in table] == [name for name in ALL if name not in ("person-0", "person-7")]
+    said = " ".join(accounts.run(*asked).stdout.split())
+    assert "2 were refused, because the accounts of their nodes do not reach: person-0 is the first." in said
+    assert accounts.ask("budget", "--node", "person-0")["node"]["spent"] == "1"
+    assert accounts.ask("budget")["spent"] == "0", "nothing read the whole graph"
+
+
+def test_where_no_account_reaches_nothing_is_paid(accounts: Shell) -> None:
+    said = accounts.fails(BudgetExhausted, "batch", "--targets", "targets.txt", "--epsilon", "1.5", "--yes")
+    assert "epsilon 1.5 fits none of the accounts of these nodes. Nothing was charged." in " ".join(said.split())
+    assert not (accounts.folder / "releases.parquet").exists()
+    assert "add --yes" in accounts.fails(InputError, "batch", "--targets", "targets.txt", "--epsilon", "1")
+
+
+def test_an_analysts_own_limit_still_stops_a_job(accounts: Shell) -> None:
+    rewrite(accounts, 'limit_per_node = "1"', 'limit_per_node = "1"\nlimit_per_analyst = "4"')
+    said = accounts.fails(BudgetExhausted, "batch", "--targets", "targets.txt", "--epsilon", "0.5", "--yes")
+    assert "6 is needed, and 4 is left for owner" in " ".join(said.split())
+    asked = ("batch", "--targets", "targets.txt", "--epsilon", "0.5", "--as-many-as-fit")
+    assert "8 of 12 are released" in " ".join(accounts.fails(BudgetExhausted, *asked).split())
 
 
 def test_a_finished_job_is_read_back_without_a_rehearsal(owner: Shell) -> None:

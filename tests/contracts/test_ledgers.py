@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import UTC, datetime
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -40,35 +41,20 @@ def request(request_id: str, analyst: str = "ann", target: int = 7, epsilon: Fra
     return Request(analyst, request_id, target, epsilon, "digest", "mechanism", "adjacency")
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def url(request: pytest.FixtureRequest) -> str:
-    """A place for a new ledger in each database."""
-    if request.param == "sqlite":
-        return f"sqlite:///{request.getfixturevalue('tmp_path') / 'budget.db'}"
-    return str(request.getfixturevalue("postgres_url"))
-
-
 Make = Callable[[Limit], Ledger]
-
-
-@pytest.fixture(params=["sqlite", "postgresql", "memory"])
-def make(request: pytest.FixtureRequest) -> Make:
-    """Makes a new ledger of each kind; the one in memory follows the same rulebook and ends with the process."""
-    if request.param == "memory":
-        return MemoryLedger
-    place = request.getfixturevalue("postgres_url" if request.param == "postgresql" else "tmp_path")
-    return partial(open_ledger, str(place) if request.param == "postgresql" else f"sqlite:///{place / 'budget.db'}")
 
 
 def forge(url: str, statement: str) -> None:
     """What an intruder with all rights could do."""
     if url.startswith("sqlite"):
         with sqlite3.connect(url.removeprefix("sqlite:///")) as raw:
-            raw.executescript(f"DROP TRIGGER no_update; DROP TRIGGER no_delete; {statement};")
+            found = raw.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall()
+            raw.executescript("".join(f"DROP TRIGGER {name};" for (name,) in found) + f"{statement};")
         raw.close()
     else:
         with psycopg.connect(url) as connection:
-            connection.execute("DROP TRIGGER no_change ON entries")
+            for table in ("entries", "accounts", "kept_apart"):
+                connection.execute(f"DROP TRIGGER no_change ON {table}".encode())
             connection.execute(statement.encode())
 
 
@@ -83,6 +69,26 @@ def test_a_charge_is_paid_once_and_answered_once(make: Make) -> None:
     balance = ledger.balance()
     assert balance == Balance(Fraction(3), Fraction(1), Fraction(0), 1)
     assert balance.left == 2
+
+
+def test_what_an_analyst_paid_for_is_found_again_newest_first(make: Make) -> None:
+    ledger = make(Limit.of("10"))
+    for number in range(5):
+        ledger.charge(request(f"{number}", target=number))
+        ledger.charge(request(f"{number}", "bob"))
+        ledger.finish(request(f"{number}", target=number), "answer")
+    found = ledger.charges("ann", 9)
+    assert [(one.request_id, one.terms["target"], one.cost) for one in found] == [
+        (f"{number}", number, ONE) for number in (4, 3, 2, 1, 0)
+    ]
+    assert {one.day for one in found} == {datetime.now(UTC).date().isoformat()}
+    pages = ledger.charges("ann", 2)
+    while page := ledger.charges("ann", 2, pages[-1].position):
+        pages += page
+    assert pages == found
+    assert ledger.charges("nobody", 9) == []
+    assert ledger.price_of("ann", "4") == ONE
+    assert ledger.price_of("ann", "nothing") is None
 
 
 def test_an_id_belongs_to_its_analyst(make: Make) -> None:

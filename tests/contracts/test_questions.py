@@ -8,22 +8,29 @@ import pytest
 
 from privcfs import Method
 from privcfs.gate.contracts import Pure
+from privcfs.gate.questions.advice import AdviceQuestion, Personal
 from privcfs.gate.questions.confirm import ConfirmQuestion
 from privcfs.gate.questions.question import Asker, PublicSide, Question
 from privcfs.gate.questions.release import ReleaseQuestion
 from privcfs.gate.questions.select import SelectQuestion
 from privcfs.private.allowance import UNLIMITED
-from privcfs.private.evaluators import evaluate
-from privcfs.private.evaluators.outcomes import Outcomes
-from privcfs.public.candidates.candidates import Candidates
+from privcfs.private.reader import Reader
 from privcfs.public.interventions import Intervention
 from tests.worlds import World, random_world
+
+
+def personal(side: PublicSide) -> Personal:
+    """One person's own edges, which her advice is planned with, whatever graph it is then scored on."""
+    graph = random_world(4).graph
+    return Personal(side, 3, Reader(graph, side.context, UNLIMITED, (3,)))
+
 
 Make = Callable[[PublicSide, Asker], Question]
 QUESTIONS: dict[type[Question], Make] = {
     ReleaseQuestion: lambda side, asker: ReleaseQuestion(side, asker, 3, "1"),
     ConfirmQuestion: lambda side, asker: ConfirmQuestion(side, asker, 3, Intervention(add=((0, 3),), mask=(1,)), "1"),
     SelectQuestion: lambda side, asker: SelectQuestion(side, asker, [3, 5, 6], "1"),
+    AdviceQuestion: lambda side, asker: AdviceQuestion(asker, personal(side), "1"),
 }
 each_question = pytest.mark.parametrize("make", QUESTIONS.values(), ids=[one.__name__ for one in QUESTIONS])
 
@@ -32,8 +39,8 @@ def side_of(world: World) -> PublicSide:
     return PublicSide(world.context, Method(), Pure(), Fraction(1, 100))
 
 
-def reading(world: World) -> Callable[[Candidates], Outcomes]:
-    return lambda candidates: evaluate(world.graph, world.context, candidates, UNLIMITED)
+def reading(world: World, question: Question) -> Reader:
+    return Reader(world.graph, world.context, UNLIMITED, question.nodes)
 
 
 def test_every_question_is_tried_here() -> None:
@@ -46,7 +53,7 @@ def test_scores_of_every_graph_and_of_a_failure_have_one_shape(make: Make) -> No
     question = make(side_of(world), Asker())
     shape = question.fallback.unseal().shape
     for other in (world, World(world.context, random_world(9).pairs), World(world.context, world.pairs[:0])):
-        scores = question.score(reading(other))
+        scores = question.score(reading(other, question))
         assert scores.unseal().shape == shape
         assert scores.grid == question.fallback.grid
 
@@ -75,9 +82,14 @@ def test_the_price_is_known_before_anything_is_prepared_and_never_rises(make: Ma
 
 
 @each_question
-def test_a_draw_is_one_of_the_positions(make: Make) -> None:
-    question = make(side_of(random_world(4)), Asker())
-    chances = question.mechanism.probabilities(question.fallback, Fraction(1))
-    assert chances.shape == question.fallback.unseal().shape
-    assert chances.sum() == pytest.approx(1)
-    assert (np.asarray(chances) > 0).all(), "whatever the scores, every answer is possible"
+def test_which_answers_are_possible_does_not_depend_on_the_scores(make: Make) -> None:
+    world = random_world(4)
+    question = make(side_of(world), Asker())
+    laws = [
+        np.asarray(question.mechanism.probabilities(scores, Fraction(1)))
+        for scores in (question.fallback, question.score(reading(world, question)))
+    ]
+    for law in laws:
+        assert law.shape == question.fallback.unseal().shape
+        assert law.sum() == pytest.approx(1)
+    assert ((laws[0] > 0) == (laws[1] > 0)).all()

@@ -1,4 +1,4 @@
-"""`privcfs batch` on Ray: several processes, and two simulated machines of which one dies."""
+"""`privcfs batch` in several processes, and on a Ray cluster of two simulated machines of which one dies."""
 
 import socket
 import subprocess
@@ -26,7 +26,7 @@ TARGETS = 200
 
 @pytest.fixture
 def owner(tmp_path: Path, postgres_url: str) -> Shell:
-    write_vault(tmp_path, postgres_url)
+    write_vault(tmp_path, postgres_url, guided=False)
     (tmp_path / "targets.txt").write_text("\n".join(str(node) for node in range(TARGETS)))
     shell = Shell(tmp_path)
     shell.run("budget")

@@ -162,7 +162,7 @@ def test_the_ledger_keeps_questions_in_the_words_of_version_0_1() -> None:
 
 
 def test_a_failing_model_gives_verdicts_and_choices_as_usual(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from privcfs.gate import vault as vault_module
+    from privcfs.private import reader as reader_module
 
     vault = Vault(
         random_world(4).graph,
@@ -175,7 +175,7 @@ def test_a_failing_model_gives_verdicts_and_choices_as_usual(tmp_path: Path, mon
     def broken(*_: object) -> None:
         raise RuntimeError("no")
 
-    monkeypatch.setattr(vault_module, "evaluate", broken)
+    monkeypatch.setattr(reader_module, "evaluate", broken)
     assert vault.confirm(0, Intervention(mask=(1,)), "1").flips in (True, False)
     assert vault.select([1, 2], "1").target in (1, 2)
     assert vault.failures.failed == 2

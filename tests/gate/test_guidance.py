@@ -10,10 +10,10 @@ from scipy.optimize import linprog
 from privcfs import Method, Vault
 from privcfs.embedded import load_dataset
 from privcfs.errors import SettingsError
-from privcfs.gate import imagining
 from privcfs.gate.guidance import Rehearsal
 from privcfs.gate.mechanisms.rank_profile import SubsetSelection
 from privcfs.gate.method import GUIDED
+from privcfs.private.evaluators import imagined as imagining
 from privcfs.public.beliefs.plan import short_list
 from privcfs.public.beliefs.worlds import Worlds
 from privcfs.public.candidates.actionability import Actionability
@@ -143,7 +143,7 @@ def test_actionability_is_kept(rule: SmallSets | Ladders) -> None:
 def test_no_intervention_is_said_where_nothing_flips_and_rarely_elsewhere() -> None:
     data = load_dataset("cora")
     graph, context = data.private_graph(), data.context()
-    method = Method(SmallSets(), guide=Rehearsal(Worlds(6), nothing=0.2))
+    method = Method(SmallSets(), guide=Rehearsal(nothing=0.2))
     said: dict[bool, list[float]] = {True: [], False: []}
     for target in data.test[::80]:
         found = look(graph, context, int(target), method)

@@ -11,7 +11,7 @@ from privcfs.embedded import load_dataset
 from privcfs.gate import learning
 from privcfs.gate.learning import learn
 from privcfs.private.graph import PrivateGraph
-from privcfs.public.beliefs.learned import Learned, learned_from
+from privcfs.public.beliefs.learned import DEFAULT_DOUBT, DEFAULT_TRUST, Learned, learned_from
 from privcfs.public.beliefs.worlds import Worlds
 
 WORLDS = Worlds()
@@ -45,6 +45,37 @@ def test_what_is_learned_is_read_back_for_the_same_context_alone() -> None:
     assert learned_from(text, data.paper_context(), WORLDS) is None
     for damaged in ("", "[]", text[:-20], json.dumps(json.loads(text) | {"links": "many"})):
         assert learned_from(damaged, context, WORLDS) is None
+
+
+IMPOSSIBLE = {
+    "doubt": (0, -1, 11, float("nan"), float("inf"), None, "much"),
+    "trust": (-0.1, 1.1, float("nan")),
+    "same_class": (-0.1, 1.1, float("nan")),
+    "calibration": ([0, 0], [0, float("nan")], [float("inf"), 1], [1], [0, 1, 2]),
+    "hidden_degrees": ([1, 1], [1, 1, 0], [float("nan"), 1, 1], [1, -1, 1]),
+    "links": ([1, 1], [float("inf")] * 5),
+    "degrees": ([1], [-1.0] * 129, [float("nan")] * 129),
+    "shown": (-0.5, 1, float("nan"), 10**400),
+}
+
+
+def test_numbers_that_cannot_have_been_learned_count_as_nothing_learned() -> None:
+    context = load_dataset("cora").context()
+    text = learn(context, WORLDS).to_json(context, WORLDS)
+    assert learned_from(text, context, WORLDS) is not None
+    for name, values in IMPOSSIBLE.items():
+        for value in values:
+            assert learned_from(json.dumps(json.loads(text) | {name: value}), context, WORLDS) is None, (name, value)
+
+
+def test_defaults_are_kept_unless_another_choice_is_clearly_better(monkeypatch: pytest.MonkeyPatch) -> None:
+    lesson = learn(load_dataset("cora").context(), WORLDS)
+    assert (lesson.doubt, lesson.trust) == (DEFAULT_DOUBT, DEFAULT_TRUST)
+    monkeypatch.setattr(learning, "CLEARLY", -1.0)
+    monkeypatch.setattr(learning, "DOUBTS", (0.8,))
+    monkeypatch.setattr(learning, "TRUSTS", (0.25,))
+    lesson = learn(load_dataset("cora").context(), WORLDS)
+    assert (lesson.doubt, lesson.trust) == (0.8, 0.25)
 
 
 def test_progress_is_told_and_an_empty_snapshot_has_stated_defaults() -> None:

@@ -28,6 +28,8 @@ KILL = """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid()"""
 LIMITS = "SELECT body FROM entries WHERE kind IN ('OPENED', 'LIMITED') ORDER BY position DESC LIMIT 1"
 
+LATER_TABLES = "DROP TABLE accounts; DROP TABLE kept_apart;"  # version 2 did not have them
+
 
 def run(url: str, *statements: str) -> None:
     with psycopg.connect(url, autocommit=True) as connection:
@@ -105,7 +107,7 @@ def test_an_empty_database_is_made_only_with_a_limit_and_without_a_known_head(po
 def test_a_newer_version_is_refused(postgres_url: str) -> None:
     PostgresLedger(postgres_url, Limit.of("3"))
     run(postgres_url, "INSERT INTO ledger_version VALUES (99)")
-    with pytest.raises(LedgerTooNew, match="version 99, this program reads 2; install a newer privcfs"):
+    with pytest.raises(LedgerTooNew, match="version 99, this program reads 3; install a newer privcfs"):
         PostgresLedger(postgres_url)
 
 
@@ -113,16 +115,17 @@ def test_an_older_ledger_is_brought_up_to_date(postgres_url: str, tmp_path: Path
     path = tmp_path / "budget.db"
     SqliteLedger(path, Limit.of("3")).charge(request("a"))
     with sqlite3.connect(path) as raw:
-        raw.executescript("DROP INDEX limits; PRAGMA user_version = 1;")
+        raw.executescript(f"DROP INDEX limits; {LATER_TABLES} PRAGMA user_version = 1;")
     raw.close()
     assert SqliteLedger(path).balance().spent == 1
     with sqlite3.connect(path) as raw:
-        assert raw.execute("PRAGMA user_version").fetchone() == (2,)
+        assert raw.execute("PRAGMA user_version").fetchone() == (3,)
         plan = str(raw.execute(f"EXPLAIN QUERY PLAN {LIMITS}").fetchall())
     raw.close()
     assert "limits" in plan
     PostgresLedger(postgres_url, Limit.of("3")).charge(request("a"))
-    run(postgres_url, "DROP INDEX limits", "DELETE FROM ledger_version", "INSERT INTO ledger_version VALUES (1)")
+    run(postgres_url, "DROP INDEX limits", *LATER_TABLES.split("; ")[:2], "DELETE FROM ledger_version")
+    run(postgres_url, "INSERT INTO ledger_version VALUES (1)")
     assert PostgresLedger(postgres_url).balance().spent == 1
     run(postgres_url, "DROP INDEX limits")
 
@@ -146,6 +149,10 @@ def test_a_user_with_few_rights_can_charge_and_change_nothing(postgres_url: str)
         connection.execute("CREATE ROLE clerk LOGIN")
         connection.execute("GRANT SELECT, INSERT, UPDATE ON entries TO clerk")
         connection.execute("GRANT SELECT ON ledger_version TO clerk")
+        connection.execute("DROP TABLE accounts, kept_apart")
+        connection.execute("DELETE FROM ledger_version")
+        connection.execute("INSERT INTO ledger_version VALUES (2)")
+    open_ledger(postgres_url, Limit.of("3"))  # the new tables have the rights of the old
     as_clerk = postgres_url.replace("//postgres:", "//clerk:")
     assert as_clerk != postgres_url
     ledger = open_ledger(as_clerk)

@@ -32,10 +32,12 @@ from privcfs.gate.failures import MOST_MESSAGES, FailureLog, Failures
 from privcfs.gate.ledger.ledger import Ledger
 from privcfs.gate.ledger.memory import MemoryLedger
 from privcfs.gate.mechanisms import MECHANISMS
-from privcfs.gate.questions.question import Asker, Evaluate
+from privcfs.gate.questions.question import Asker
 from privcfs.gate.questions.release import ReleaseQuestion
+from privcfs.private import reader as reader_module
 from privcfs.private.allowance import Overrun
 from privcfs.private.evaluators import evaluate
+from privcfs.private.reader import Reader
 from privcfs.private.utilities import UTILITIES
 from privcfs.private.utilities.utility import Scores
 from privcfs.public.assumptions import SIMULATED
@@ -114,8 +116,8 @@ def test_a_release_that_prints_its_own_score_is_found_out(
     seen: list[Scores] = []
     score = ReleaseQuestion.score
 
-    def remember(question: ReleaseQuestion, evaluate: Evaluate) -> Scores:
-        seen.append(score(question, evaluate))
+    def remember(question: ReleaseQuestion, reader: Reader) -> Scores:
+        seen.append(score(question, reader))
         return seen[-1]
 
     def peek(_: ReleaseQuestion, position: int) -> float:
@@ -141,7 +143,7 @@ def test_a_crash_after_the_charge_resumes_without_paying_again(
 ) -> None:
     vault = Vault(world.graph, world.context, ledger=url, limit="2")
     with monkeypatch.context() as patch:
-        patch.setattr(vault_module, "evaluate", raising(KeyboardInterrupt()))
+        patch.setattr(reader_module, "evaluate", raising(KeyboardInterrupt()))
         with pytest.raises(KeyboardInterrupt):
             vault.release(0, "1", request_id="r")
     assert vault.balance().held == 1
@@ -165,7 +167,7 @@ def test_a_failed_evaluation_is_drawn_from_as_usual(
     world: World, url: str, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
     vault = Vault(world.graph, world.context, ledger=url, limit="100", method=Method())
-    monkeypatch.setattr(vault_module, "evaluate", raising(error))
+    monkeypatch.setattr(reader_module, "evaluate", raising(error))
     drawn = {vault.release(0, "1").intervention for _ in range(30)}
     assert len(drawn) > 5, "an even draw over the support"
     assert vault.balance().spent == 30
@@ -202,7 +204,7 @@ def scores_of_a_delayed_answer(world: World, patch: pytest.MonkeyPatch) -> tuple
         found.append(scores.unseal().tolist())
         return scores
 
-    patch.setattr(vault_module, "evaluate", delayed)
+    patch.setattr(reader_module, "evaluate", delayed)
     patch.setattr(Vault, "_scores", noting)
     vault.release(0, "1")
     return found[0], vault.failures
@@ -260,7 +262,7 @@ def test_nothing_private_is_read_before_the_charge_is_durable(
         seen.append(open_ledger(url).balance().held)
         return honest(*arguments)
 
-    monkeypatch.setattr(vault_module, "evaluate", watching)
+    monkeypatch.setattr(reader_module, "evaluate", watching)
     vault.release(0, "1")
     assert seen == [1]
 
@@ -276,7 +278,7 @@ def test_a_fork_beside_an_evaluation_leaves_a_child_that_can_release(
         time.sleep(0.2)
         return evaluate(*arguments)
 
-    monkeypatch.setattr(vault_module, "evaluate", slow)
+    monkeypatch.setattr(reader_module, "evaluate", slow)
     busy = threading.Thread(target=vault.release, args=(0, "1"))
     busy.start()
     started.wait()
@@ -317,7 +319,7 @@ def test_a_refused_request_reads_nothing_and_pays_nothing(
     world: World, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     vault = Vault(world.graph, world.context, ledger=url, limit="1")
-    monkeypatch.setattr(vault_module, "evaluate", raising(AssertionError("read the graph")))
+    monkeypatch.setattr(reader_module, "evaluate", raising(AssertionError("read the graph")))
     head = vault.head()
     attempts: list[tuple[Callable[[], object], type[PrivcfsError], str]] = [
         (lambda: vault.release(99, "1"), UnknownNode, "target '99' is not a node; give a number from 0 to 7"),

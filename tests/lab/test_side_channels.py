@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import privcfs.gate.vault as vaults
+import privcfs.private.reader as readers
 from privcfs import Method, PrivateGraph, Vault
 from privcfs.errors import SettingsError
 from privcfs.gate.failures import Failures
@@ -70,7 +71,7 @@ def waited_for_a_free_look(monkeypatch: pytest.MonkeyPatch, evaluation: float) -
         sleep(evaluation if graph is waiting._graph else 0)
         return evaluate(graph, *others)
 
-    monkeypatch.setattr(vaults, "evaluate", dawdle)
+    monkeypatch.setattr(readers, "evaluate", dawdle)
     answer = Thread(target=waiting.release, args=(target, "1"))
     start = perf_counter()
     answer.start()

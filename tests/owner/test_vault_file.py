@@ -111,3 +111,58 @@ def test_a_part_that_cannot_keep_a_restriction_refuses_it(
     file = vault_file(shell)
     with pytest.raises(SettingsError, match=words):
         file.method(file.context())
+
+
+def kept(shell: Shell) -> Path:
+    """The same vault, whose owner keeps the model without a promise about it."""
+    path = shell.folder / "vault.toml"
+    text = path.read_text().replace('model_is = "secret"', 'model_is = "kept"')
+    path.write_text(text.replace('model = "public_model', '# model = "public_model'))
+    return path
+
+
+def test_a_kept_model_decides_and_guides_and_the_release_says_so(shell: Shell) -> None:
+    kept(shell)
+    (shell.folder / "public_model.safetensors").unlink()
+    vault = vault_file(shell).vault()
+    assert vault.context.model.digest == privcfs.load_model(shell.folder / "gcn.safetensors").digest
+    release = vault.release("person-3", "1")
+    assert "MODEL_KEPT" in release.assumptions
+    assert "secret" not in str(release.guarantee)
+
+
+def test_a_kept_model_beside_a_public_one_is_refused(shell: Shell) -> None:
+    path = kept(shell)
+    path.write_text(path.read_text().replace('# model = "public_model', 'model = "public_model'))
+    with pytest.raises(SettingsError, match=r"drop public\.model"):
+        vault_file(shell).context()
+
+
+@pytest.mark.parametrize("status", ['"hidden"', "3"])
+def test_an_unknown_status_of_a_model_is_refused(shell: Shell, status: str) -> None:
+    path = kept(shell)
+    path.write_text(path.read_text().replace('model_is = "kept"', f"model_is = {status}"))
+    with pytest.raises(SettingsError, match="must be 'kept' or 'secret'"):
+        vault_file(shell).context()
+
+
+def test_a_vault_file_of_version_0_1_has_a_secret_model(shell: Shell) -> None:
+    path = shell.folder / "vault.toml"
+    path.write_text("".join(one for one in path.read_text().splitlines(True) if not one.startswith("model_is")))
+    assert "MODEL_SECRET" in vault_file(shell).vault().release("person-3", "1").assumptions
+
+
+def test_own_edges_are_read_where_the_file_says_so(shell: Shell) -> None:
+    path = kept(shell)
+    path.write_text(path.read_text().replace('# reads = "own-edges"', 'reads = "own-edges"'))
+    assert vault_file(shell).vault().release("person-3", "1").mechanism.endswith("by own edges")
+    path.write_text(path.read_text().replace('mechanism = "rehearsed"', 'mechanism = "uniform"'))
+    with pytest.raises(SettingsError, match="needs the mechanism rehearsed"):
+        vault_file(shell).vault()
+
+
+def test_own_edges_with_a_secret_model_are_refused(shell: Shell) -> None:
+    path = shell.folder / "vault.toml"
+    path.write_text(path.read_text().replace('# reads = "own-edges"', 'reads = "own-edges"'))
+    with pytest.raises(SettingsError, match="their one account for the whole vault"):
+        vault_file(shell).vault()

@@ -13,8 +13,8 @@ from privcfs.private.graph import PrivateGraph
 from privcfs.public.beliefs import pool as pool_module
 from privcfs.public.beliefs.belief import Belief, Calibration, margins_of
 from privcfs.public.beliefs.gcn_outcomes import logits_on_imagined
-from privcfs.public.beliefs.hidden_degrees import Growing, SameForAll, fit_growing
-from privcfs.public.beliefs.imagined import Beliefs, imagine
+from privcfs.public.beliefs.hidden_degrees import Growing, SameForAll, Thinned, at_least_one, fit_growing, fit_thinned
+from privcfs.public.beliefs.imagined import Beliefs, Sampling, imagine
 from privcfs.public.beliefs.learning import assumed_beliefs, learn_beliefs, split_snapshot
 from privcfs.public.beliefs.links import Anyone, Evidence, LogLinear, mean_log_likelihood, probabilities
 from privcfs.public.beliefs.local_graphs import local_graphs
@@ -37,7 +37,7 @@ def cora() -> PublicContext:
 def test_imagined_graphs_are_the_same_for_the_same_public_data(cora: PublicContext) -> None:
     candidates = SmallSets().propose(cora, 100)
     data = load_dataset("cora")
-    first, second = (imagine(one, BELIEFS, candidates, 16) for one in (cora, data.context()))
+    first, second = (imagine(one, BELIEFS, candidates, Sampling(16)) for one in (cora, data.context()))
     for name in ("nodes", "own_graph", "own_row", "hidden_degree", "hidden_owner", "hidden_partner", "variant"):
         assert np.array_equal(getattr(first, name), getattr(second, name)), name
 
@@ -46,7 +46,7 @@ def test_imagined_pairs_are_new_and_as_many_as_are_believed_hidden(cora: PublicC
     counts = []
     for target in load_dataset("cora").test[:40].tolist():
         candidates = SmallSets().propose(cora, target)
-        imagined = imagine(cora, BELIEFS, candidates, 64)
+        imagined = imagine(cora, BELIEFS, candidates, Sampling(64))
         ends = imagined.nodes[imagined.own_row]
         barred = {target, *cora.snapshot.neighbours(target), *(node for one in candidates.additions for node in one)}
         assert not barred & set(ends.tolist())
@@ -59,7 +59,7 @@ def test_imagined_pairs_are_new_and_as_many_as_are_believed_hidden(cora: PublicC
 def test_a_hub_gets_fewer_graphs(cora: PublicContext) -> None:
     star = np.array([(0, other) for other in range(1, 2000)])
     context = PublicContext(cora.features, star, cora.model)
-    imagined = imagine(context, BELIEFS, SmallSets().propose(context, 0), 128)
+    imagined = imagine(context, BELIEFS, SmallSets().propose(context, 0), Sampling(128))
     assert imagined.number == 1 + 8
 
 
@@ -72,7 +72,7 @@ def test_all_imagined_graphs_at_once_agree_with_the_exact_evaluator_on_each(
     agree, differences = [], []
     for target in load_dataset("cora").test[:12].tolist():
         candidates = rule.propose(cora, target)
-        imagined = imagine(cora, known, candidates, 8)
+        imagined = imagine(cora, known, candidates, Sampling(8))
         fast = margins_of(logits_on_imagined(cora, known.hidden_degrees, imagined, candidates))
         local = local_graphs(cora, imagined, candidates, 9)
         for number, pairs in enumerate(local.pairs):
@@ -89,14 +89,16 @@ def test_pairs_beyond_the_target_are_believed_to_do_nothing(cora: PublicContext)
     rule = SmallSets(deletions=TwoHop(12), partners=Partners(beyond=2))
     candidates = rule.propose(cora, 100)
     beyond = [number for number, one in enumerate(candidates) if one.size == 1 and one.add and 100 not in one.add[0]]
-    logits = logits_on_imagined(cora, BELIEFS.hidden_degrees, imagine(cora, BELIEFS, candidates, 8), candidates)
+    logits = logits_on_imagined(
+        cora, BELIEFS.hidden_degrees, imagine(cora, BELIEFS, candidates, Sampling(8)), candidates
+    )
     assert beyond
     assert np.allclose(logits[beyond], logits[:1], atol=1e-4)
 
 
 def test_local_graphs_hold_the_snapshot_near_the_target(cora: PublicContext) -> None:
     candidates = SmallSets().propose(cora, 100)
-    imagined = imagine(cora, BELIEFS, candidates, 4)
+    imagined = imagine(cora, BELIEFS, candidates, Sampling(4))
     local = local_graphs(cora, imagined, candidates, 3)
     assert len(local.pairs) == 3
     degree = len(cora.snapshot.neighbours(100))
@@ -133,13 +135,45 @@ def test_a_law_of_hidden_degrees_recovers_what_it_was_sampled_from() -> None:
     assert SameForAll(2.0).sample(public, rng).mean() == pytest.approx(2, abs=0.05)
 
 
+def test_thinning_tells_nodes_that_show_nothing_from_nodes_that_have_nothing() -> None:
+    rng = np.random.default_rng(0)
+    for without in (0.0, 0.3):
+        whole = np.where(rng.random(20_000) < without, 0, 1 + rng.poisson(rng.gamma(1.0, 3.0, 20_000)))
+        public = rng.binomial(whole, 0.5)
+        law = fit_thinned(public, 0.5, Growing(1.0, 1.0, 2.0))
+        assert law.degrees[0] == pytest.approx(without, abs=0.03)
+        for degree in (0, 1, 4):
+            hidden = (whole - public)[public == degree]
+            sampled = law.sample(np.full(20_000, degree), rng)
+            assert sampled.mean() == pytest.approx(hidden.mean(), abs=0.2)
+            assert (sampled == 0).mean() == pytest.approx((hidden == 0).mean(), abs=0.06)
+
+
+def test_thinning_leaves_large_and_impossible_degrees_to_another_law() -> None:
+    rng = np.random.default_rng(0)
+    law = Thinned((0.0, 0.0, 1.0, *[0.0] * 126), 0.5, Growing(0.0, 1000.0, 100.0))
+    sampled = law.sample(np.array([0, 1, 2, 3, 5000]), rng)
+    assert sampled[:3].tolist() == [2, 1, 0]
+    assert (sampled[3:] > 1000).all()
+    assert len(law.sample(np.empty(0, np.int64), rng)) == 0
+
+
+def test_where_nothing_is_shown_every_node_has_a_pair() -> None:
+    rng = np.random.default_rng(0)
+    sampled = at_least_one(4.0, 2.0).sample(np.zeros(20_000, np.int64), rng)
+    assert sampled.min() == 1
+    assert sampled.mean() == pytest.approx(4, abs=0.1)
+    assert at_least_one(1.0, 2.0).sample(np.zeros(9, np.int64), rng).tolist() == [1] * 9
+    assert at_least_one(0.5, 2.0) == Growing(0.5, 0.0, 2.0)
+
+
 def test_without_a_snapshot_stated_defaults_are_used(cora: PublicContext) -> None:
     empty = PublicContext(cora.features, np.empty((0, 2), np.int64), cora.model)
     worlds = Worlds(disclosed=0.0, degree=4)
     assert learn_beliefs(empty, worlds) == assumed_beliefs(empty, worlds)
-    assert learn_beliefs(empty, worlds).hidden_degrees == Growing(4.0, 0.0, 2.0)
+    assert learn_beliefs(empty, worlds).hidden_degrees == at_least_one(4.0, 2.0)
     candidates = SmallSets().propose(empty, 3)
-    imagined = imagine(empty, assumed_beliefs(empty, worlds), candidates, 200)
+    imagined = imagine(empty, assumed_beliefs(empty, worlds), candidates, Sampling(200))
     assert 3 < len(imagined.own_row) / 200 <= 4.5
 
 
@@ -148,7 +182,7 @@ def test_of_a_large_graph_a_sample_stands_for_the_rest(cora: PublicContext, monk
     context = PublicContext(cora.features, cora.snapshot.pairs, cora.model)
     pool = pool_of(context)
     assert 150 < len(pool.nodes) <= 200
-    imagined = imagine(context, BELIEFS, SmallSets().propose(context, 100), 32)
+    imagined = imagine(context, BELIEFS, SmallSets().propose(context, 100), Sampling(32))
     assert set(imagined.nodes[imagined.own_row].tolist()) <= set(pool.nodes.tolist())
     assert len(imagined.hidden_degree) == len(imagined.variant_row)
 

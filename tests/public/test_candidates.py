@@ -6,11 +6,13 @@ from privcfs import GCN, Intervention, PublicContext
 from privcfs.errors import SettingsError
 from privcfs.public.candidates.actionability import Actionability
 from privcfs.public.candidates.beyond import Beyond
+from privcfs.public.candidates.ladders import Ladders
 from privcfs.public.candidates.pairs import LinkPredictor, OneHop, TwoHop
-from privcfs.public.candidates.partners import Partners
+from privcfs.public.candidates.partners import Partners, score_partners
 from privcfs.public.candidates.product import Product
 from privcfs.public.candidates.small_sets import SmallSets
 from privcfs.public.candidates.top_influence import TopInfluence
+from tests.worlds import random_gcn
 
 NODES, FEATURES = 40, 20
 
@@ -142,3 +144,34 @@ def test_what_goes_beyond_an_answer_contains_it(start: Intervention, rule: Small
         assert set(start.delete) <= set(one.delete)
         assert set(start.add) <= set(one.add)
         assert set(start.mask) <= set(one.mask)
+
+
+@pytest.mark.parametrize("rule", [SmallSets(), Ladders(2)], ids=["sets", "ladders"])
+def test_a_person_deletes_her_own_pairs_and_joins_nobody_she_is_joined_to(rule: SmallSets | Ladders) -> None:
+    public = context(STAR)
+    own = ((0, 2), (0, 31), (0, 33))
+    found = rule.knowing(own).propose(public, 0)
+    assert found.deletions == own
+    assert found.additions
+    assert not set(own) & set(found.additions)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_person_is_judged_by_her_own_pairs_and_by_the_snapshot_elsewhere(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    features = (rng.random((NODES, FEATURES)) < 0.5).astype(np.float32)
+    near = [(3, 7), (3, 8), (4, 9)]
+    public = PublicContext(features, [(2, 3), (2, 5), *near, (20, 21)], random_gcn(rng, FEATURES))
+    own = ((2, 3), (2, 4), (2, 30))
+    found = score_partners(public, 2, Actionability(), own=own)
+    exact = public.model.logits(public.features, np.array([*own, *near]))[2]
+    assert found.own_logits == pytest.approx(exact)
+    joinable = set(found.nodes[found.joinable].tolist())
+    assert not joinable & {2, 3, 4, 30}
+    assert joinable
+
+
+def test_without_own_pairs_a_person_has_none_to_delete() -> None:
+    found = SmallSets().knowing(()).propose(context(STAR), 0)
+    assert found.deletions == ()
+    assert found.additions

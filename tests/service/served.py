@@ -57,6 +57,12 @@ class Served:
     def key(self, analyst: str, *options: str) -> str:
         return str(self.shell.ask("keys", "make", analyst, *options)["secret"])
 
+    def new_key(self, analyst: str, **terms: Any) -> str:
+        """As `key`, over HTTP, which starts no process."""
+        made = self.ask("POST", "/v1/keys", self.owner, {"analyst": analyst, **terms})
+        assert made.status_code == 201, made.text
+        return str(made.json()["secret"])
+
     def ask(self, method: str, path: str, secret: str | None, body: Any = None) -> httpx.Response:
         headers = {} if secret is None else {"Authorization": f"Bearer {secret}"}
         return httpx.request(method, f"{self.url}{path}", headers=headers, json=body, timeout=30)
@@ -65,3 +71,12 @@ class Served:
         self.process.terminate()
         self.process.wait(timeout=30)
         return self.said.read_text()
+
+
+def advising(shell: Shell) -> Shell:
+    """Lets people be advised: the model is kept, and the owner says that people know their edges."""
+    path = shell.folder / "vault.toml"
+    settings = path.read_text().replace('model_is = "secret"', 'model_is = "kept"')
+    settings = settings.replace('model = "public_model.safetensors"', '# model = "public_model.safetensors"')
+    path.write_text(settings.replace("# people_know_their_edges = true", "people_know_their_edges = true"))
+    return shell

@@ -19,8 +19,8 @@ from schemathesis import GenerationMode, checks
 
 from privcfs.service.pace import MOST_WAITING
 from privcfs.service.watch import MOST_AT_ONCE, SLOWEST_BODY
+from tests.service.documented import ENDPOINTS
 from tests.service.served import Served, untimed
-from tests.service.test_http import ANYONES, OWNERS
 from tests.shell import newcomer
 
 FUZZED = 10_000
@@ -47,7 +47,7 @@ def test_every_endpoint_keeps_to_its_description(served: Served) -> None:
 
             with suppress(Unsatisfiable):  # where there is nothing to get wrong
                 ask()
-    assert len(tried) == len(OWNERS + ANYONES) + 1
+    assert len(tried) == len(ENDPOINTS)
 
 
 def harmless(text: str, served: Served) -> None:
@@ -61,7 +61,10 @@ WORDS += ["{{7*7}}", "<script>", "\r\nX: y", "person-3\n", "\u202e", "\uff11", "
 PATHS = ["/v1/releases", "/v1/releases/batch", "/v1/dry-run", "/v1/keys", "/v1/quote", "/v1/budget", "/v1/me"]
 PATHS += ["/v1/candidates/{}", "/v1/neighbourhood/{}", "/v1/releases/{}", "/v1/keys/{}", "/v1/{}", "/{}", "/health"]
 PATHS += ["/v1/ledger/head", "/metrics", "/openapi.json", "/console.js", "//", "/v1/quote?epsilon={}", "/v1/log"]
-FIELDS = ["target", "epsilon", "request_id", "questions", "analyst", "days", "cap", "targets", "per_minute", "more"]
+PATHS += ["/v1/advice", "/v1/confirmations", "/v1/answers?before={}", "/v1/nodes?search={}", "/v1/overview"]
+PATHS += ["/v1/guess/{}", "/v1/ledger/newest?most={}", "/v1/keys?after={}"]
+FIELDS = ["told", "alternatives", "release", "certificate", "intervention", "role"]
+FIELDS += ["target", "epsilon", "request_id", "questions", "analyst", "days", "cap", "targets", "per_minute", "more"]
 
 
 def value(rng: random.Random, depth: int = 0) -> Any:
@@ -129,6 +132,7 @@ def send(served: Served, request: bytes) -> str:
 def test_ten_thousand_strange_requests_do_no_harm(served: Served) -> None:
     rng = random.Random(0)
     keys = [served.owner, served.key("ann"), served.key("bob", "--per-minute", "5"), "privcfs_x_y", "é", ""]
+    keys.append(served.new_key("pia", role="person", targets=["person-3"]))
     statuses: Counter[str] = Counter()
     requests = [fuzzed(rng, keys) for _ in range(FUZZED)]
     with ThreadPoolExecutor(MOST_WAITING // 4) as pool:  # whoever is refused often waits, so many are sent at once

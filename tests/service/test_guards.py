@@ -113,7 +113,7 @@ def test_paid_questions_refusals_of_them_and_changes_of_keys_are_written_down_an
     assert served.ask("GET", "/metrics", served.owner).status_code == 200
     assert rows(served.shell.folder) == before
     assert served.ask("POST", "/v1/releases", ann, RELEASE).status_code == 200
-    assert served.ask("POST", "/v1/releases", ann, {**RELEASE, "epsilon": "8"}).status_code == 429
+    assert served.ask("POST", "/v1/releases", ann, {**RELEASE, "epsilon": "8"}).status_code == 402
     made = served.ask("POST", "/v1/keys", served.owner, {"analyst": "x"}).json()
     assert served.ask("DELETE", f"/v1/keys/{made['name']}", served.owner).status_code == 204
     assert served.ask("GET", "/v1/ledger", served.owner).status_code == 200

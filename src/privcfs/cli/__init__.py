@@ -1,7 +1,8 @@
-"""privcfs: the verbs of owner and analyst on the command line."""
+"""privcfs: the verbs of owner, analyst and person on the command line."""
 
 import sys
 
+from privcfs.cli.advising import advise
 from privcfs.cli.batch import batch
 from privcfs.cli.commands import app
 from privcfs.cli.importing import import_
@@ -11,6 +12,7 @@ from privcfs.cli.training import train
 from privcfs.errors import PrivcfsError
 
 __all__ = ["app", "main"]
+app.command()(advise)
 app.command()(batch)
 app.command("import")(import_)
 app.command()(serve)

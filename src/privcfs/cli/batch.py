@@ -1,6 +1,7 @@
 """`privcfs batch`: releases for many targets, here or on a Ray cluster; a job that stops goes on for nothing."""
 
 import hashlib
+from collections.abc import Sequence
 from contextlib import closing
 from fractions import Fraction
 from functools import lru_cache, partial
@@ -16,6 +17,7 @@ from privcfs.cli.spending import YesOption, agree
 from privcfs.errors import BudgetExhausted, InputError, PrivcfsError
 from privcfs.fleet.cluster import release_on_ray
 from privcfs.fleet.parts import Job, parts, release_here, request_id
+from privcfs.fleet.processes import release_in_processes
 from privcfs.fleet.results import ResultFile
 from privcfs.gate.questions.question import OWNER
 from privcfs.gate.vault import Vault
@@ -32,7 +34,7 @@ def batch(
     epsilon: Annotated[str, typer.Option(help="Price of each release.")],
     out: Annotated[Path, typer.Option(help="Where the releases go, as Parquet.")] = Path("releases.parquet"),
     job: Annotated[str | None, typer.Option(help="Names the job: the same name pays nothing twice.")] = None,
-    workers: Annotated[int, typer.Option(help="Processes on this machine; more than one need Ray.", min=1)] = 1,
+    workers: Annotated[int, typer.Option(help="Processes on this machine.", min=1)] = 1,
     cluster: Annotated[str | None, typer.Option(help="Address of a Ray cluster whose nodes see the files.")] = None,
     as_many_as_fit: Annotated[
         bool, typer.Option("--as-many-as-fit", help="Release until the budget ends, where it does not reach for all.")
@@ -53,16 +55,20 @@ def batch(
         raise InputError(
             f"a job's name and a target's together are printable, of at most {LONGEST} letters; see --job."
         )
-    unpaid = len(labels) - len(opened.ledger.paid(analyst, [request_id(name, label) for label in labels]))
+    paid = opened.ledger.paid(analyst, [request_id(name, label) for label in labels])
+    unpaid = [label for label in labels if request_id(name, label) not in paid]
     if unpaid:
         _rehearse(opened, settings.answer_seconds(), as_json)
     if unpaid and not as_many_as_fit:
         _agree_to_all(unpaid, opened, price, analyst, yes)
     work, todo = Job(partial(opened_once, path), opened.digest, price, analyst), parts(name, labels)
-    far = cluster is not None or workers > 1
-    results = release_on_ray(work, todo, cluster, workers) if far else release_here(opened, work, todo)
+    if cluster is not None:
+        results = release_on_ray(work, todo, cluster)
+    else:
+        results = release_in_processes(work, todo, workers) if workers > 1 else release_here(opened, work, todo)
     refusal: PrivcfsError | None = None
     answered: set[str] = set()
+    refused: list[str] = []
     columns = (*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn())
     progress = Progress(*columns, console=console, transient=True, disable=as_json)
     with failures_told(opened), closing(results), ResultFile(out) as file, progress:
@@ -71,7 +77,8 @@ def batch(
             for done in results:
                 file.add(done.answers)
                 answered.update(one.target for one in done.answers)
-                progress.advance(bar, len(done.answers))
+                refused += done.spent
+                progress.advance(bar, len(done.answers) + len(done.spent))
                 refusal = refusal or done.refusal()
         except KeyboardInterrupt:
             progress.stop()
@@ -83,11 +90,19 @@ def batch(
         reached = f"{file.written} of {len(labels)} are released and paid; go on with --job {name}.{first}"
         over = "the budget does not reach further." if isinstance(refusal, BudgetExhausted) else str(refusal)
         raise type(refusal)(f"{over} {reached}")
-    spent = show(opened.balance().spent)
+    if refused and not file.written:
+        raise BudgetExhausted(f"epsilon {show(price)} fits none of the accounts of these nodes. Nothing was charged.")
+    spent = show(opened.ledger.losses().everything if opened.charged_at(labels[:1]) else opened.balance().spent)
     if as_json:
-        emit({"job": name, "releases": file.written, "written": str(out), "spent": spent})
+        emit({"job": name, "releases": file.written, "refused": len(refused), "written": str(out), "spent": spent})
     else:
-        say(f"Job {name}: {file.written} releases in {out}. Budget: {spent} spent.")
+        empty = f" {_refused(refused)}" if refused else ""
+        say(f"Job {name}: {file.written} releases in {out}.{empty} Budget: {spent} spent.")
+
+
+def _refused(targets: Sequence[str]) -> str:
+    """How many nodes have accounts that do not reach; balances are public."""
+    return f"{len(targets)} were refused, because the accounts of their nodes do not reach: {targets[0]} is the first."
 
 
 def _rehearse(opened: Vault, answer_seconds: float | None, as_json: bool) -> None:
@@ -98,14 +113,24 @@ def _rehearse(opened: Vault, answer_seconds: float | None, as_json: bool) -> Non
     warn(measured.check(opened.method, answer_seconds))
 
 
-def _agree_to_all(number: int, opened: Vault, price: Fraction, analyst: str, yes: bool) -> None:
-    """Nothing is paid unless everything fits."""
+def _agree_to_all(labels: Sequence[str], opened: Vault, price: Fraction, analyst: str, yes: bool) -> None:
+    """Nothing is paid unless everything fits; where nodes have accounts, those that do not reach stop nobody else."""
+    cost, charged = opened.cost(price), opened.charged_at(labels)
     try:
-        agree(number * opened.cost(price), opened.ledger, analyst, yes)
+        if not charged:
+            agree(len(labels) * cost, opened.ledger, analyst, yes)
+            return
+        spent, limit = opened.ledger.spent_at(charged), opened.ledger.limit.per_node or Fraction(0)
+        fitting = [node for node in charged if spent[node] + cost <= limit]
+        if not fitting:
+            return
+        own = opened.ledger.account_of(analyst).left
+        if own is not None and len(fitting) * cost > own:
+            raise BudgetExhausted(f"{show(len(fitting) * cost)} is needed, and {show(own)} is left for {analyst}.")
+        agree(cost, opened.ledger, analyst, yes, fitting)
     except BudgetExhausted as error:
-        raise BudgetExhausted(
-            f"{number} releases are to be paid: {error} A shorter list, a lower price or --as-many-as-fit would do."
-        ) from None
+        less = "A shorter list, a lower price or --as-many-as-fit would do."
+        raise BudgetExhausted(f"{len(labels)} releases are to be paid: {error} {less}") from None
 
 
 @lru_cache(maxsize=1)

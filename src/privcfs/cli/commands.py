@@ -17,6 +17,7 @@ from privcfs.embedded import NAMES
 from privcfs.errors import BudgetExhausted, InputError, SettingsError, VerificationFailed
 from privcfs.gate.accounting import Balance, Limit
 from privcfs.gate.certificates import verify as check
+from privcfs.gate.certificates import verify_advice
 from privcfs.gate.contracts import FixedPrice, Pure
 from privcfs.gate.entries import enter
 from privcfs.gate.ledger import SQLITE
@@ -30,6 +31,7 @@ from privcfs.gate.snapshots import ONE_EDGE, Noise, publish_snapshot
 from privcfs.owner.account import exists
 from privcfs.owner.template import template
 from privcfs.owner.vault_file import VaultFile, read_vault_file
+from privcfs.public.advice import Advice, is_advice
 from privcfs.public.confidence import MEANING, after_verdict, in_percent, said
 from privcfs.public.epsilon import parse_epsilon, show
 from privcfs.public.public_answer import PublicAnswer
@@ -96,8 +98,9 @@ def init(
     if as_json:
         emit({"written": str(path)})
         return
-    say(f"Wrote {path}. Put your files where it says. Make the public model with: privcfs train --labels labels.csv")
-    say(f"(or name one that you have), then ask: privcfs explain NODE --epsilon 1 --vault {path}")
+    say(f"Wrote {path}. Put your files where it says, then ask: privcfs explain NODE --epsilon 1 --vault {path}")
+    say("Your model is kept: it is not published, and nothing is promised about it. If answers must not tell about it,")
+    say('set model_is = "secret" and make a public model that guides: privcfs train --labels labels.csv')
 
 
 BeyondOption = Annotated[
@@ -124,7 +127,7 @@ def explain(
     """Pay for one private counterfactual per node and show it. With --json: one object per line."""
     if beyond is not None and (suggestions > 1 or len(targets) > 1):
         raise InputError("beyond continues one release; ask for one target, without suggestions.")
-    start = None if beyond is None else _read_release(beyond)[1].intervention
+    start = None if beyond is None else _read_release(beyond).intervention
     if request_id is not None and len(targets) > 1:
         raise InputError("request-id names one release; ask for one target at a time, or leave it out.")
     file = read_vault_file(vault)
@@ -132,9 +135,11 @@ def explain(
     warn(file.account.other_limit(opened.ledger))
     context = opened.context
     nodes = [context.node(target) for target in targets]
-    spent = opened.balance().spent
+    spent = opened.ledger.losses().everything if opened.charged_at(nodes) else opened.balance().spent
     first = request_id if request_id is None or suggestions == 1 else f"{request_id}/1"
-    agree_to_one(len(nodes) * opened.cost(epsilon), opened.ledger, analyst, first, yes)
+    charged = opened.charged_at(nodes)
+    cost = opened.cost(epsilon) if charged else len(nodes) * opened.cost(epsilon)
+    agree_to_one(cost, opened.ledger, analyst, first, yes, charged)
     progress = Progress(console=console, transient=True, disable=as_json or len(nodes) < 3)
     with failures_told(opened), progress:
         for done, node in enumerate(progress.track(nodes, description="Releasing")):
@@ -160,7 +165,7 @@ def explain(
                 say(f"  (for nothing, public data alone suggest: {_guess_in_words(opened.guess(node))})")
     if not as_json:
         balance = opened.balance()
-        if balance.spent == spent:
+        if (opened.ledger.losses().everything if charged else balance.spent) == spent:
             say("Already paid: the same release as before.")
         if suggestions > 1:
             each, whole = release.epsilon, parse_epsilon(epsilon)
@@ -168,8 +173,11 @@ def explain(
             rest = f"; {show(unspent)} of {show(whole)} is not spent, because it cannot be divided" if unspent else ""
             say(f"{suggestions} suggestions at epsilon {show(each)} each{rest}.")
         say(f"Guarantee of each release: {release.guarantee}.")
-        left = "" if balance.left is None else f", {show(balance.left)} left"
-        say(f"Budget: {balance.unit} {show(balance.spent)} spent{left}.")
+        for node in charged:
+            say(_account_of_node(context.label(node), opened.ledger.node_balance(node)))
+        rest = "" if balance.left is None else f", {show(balance.left)} left"
+        account = "Questions about the whole graph" if charged else "Budget"
+        say(f"{account}: {balance.unit} {show(balance.spent)} spent{rest}.")
 
 
 @app.command()
@@ -183,7 +191,7 @@ def confirm(
     as_json: JsonOption = False,
 ) -> None:
     """Pay to learn whether a released change really flips the decision: a noisy yes or no."""
-    release = _read_release(certificate)[1]
+    release = _read_release(certificate)
     file = read_vault_file(vault)
     opened = file.vault(progress=learning)
     warn(file.account.other_limit(opened.ledger))
@@ -216,7 +224,7 @@ def select(
     file = read_vault_file(vault)
     opened = file.vault(progress=learning)
     warn(file.account.other_limit(opened.ledger))
-    agree_to_one(opened.cost(epsilon), opened.ledger, analyst, request_id, yes)
+    agree_to_one(opened.cost(epsilon), opened.ledger, analyst, request_id, yes, opened.charged_at(targets))
     with failures_told(opened):
         chosen = opened.select(targets, epsilon, analyst=analyst, request_id=request_id)
     if as_json:
@@ -237,6 +245,10 @@ def budget(
     set_analyst_limit: Annotated[
         str | None, typer.Option(help="The owner's decision: change the limit of each analyst.")
     ] = None,
+    set_node_limit: Annotated[
+        str | None, typer.Option(help="The owner's decision: change the limit of each node's account.")
+    ] = None,
+    node: Annotated[str | None, typer.Option(help="Show the account of one node, by number or public name.")] = None,
     price: Annotated[
         str | None, typer.Option(help="Show how many more releases at this epsilon fit; 1, or the least price.")
     ] = None,
@@ -249,12 +261,13 @@ def budget(
         exported = HeadFile(export_head)
         ledger = file.account.open_as_it_is(exported.read(), trusting=exported)
         ledger.keep_head(exported)
-    elif set_limit is not None or set_analyst_limit is not None:
+    elif any(one is not None for one in (set_limit, set_analyst_limit, set_node_limit)):
         ledger = file.account.open_as_it_is()
         before = ledger.limit
         total = before.total if set_limit is None else set_limit
         each = before.per_analyst if set_analyst_limit is None else set_analyst_limit
-        ledger.change_limit(Limit.of(total, each, before.contract))
+        per_node = before.per_node if set_node_limit is None else set_node_limit
+        ledger.change_limit(Limit.of(total, each, before.contract, per_node=per_node, period=before.period))
         file.account.write_limit(ledger.limit)
         file = read_vault_file(vault)
         if not as_json:
@@ -275,6 +288,10 @@ def budget(
         fields = {**balance.to_dict(), "left": show(left), "limited_by": whose_limit, "analyst": analyst}
         fields |= {"head": json.loads(ledger.head().to_json())}
         means = {"meaning": ledger.meaning(), "contract": contract.to_dict()}
+        if isinstance(contract, Pure):
+            means["losses"] = ledger.losses().to_dict()
+        if node is not None:
+            means["node"] = ledger.node_balance(file.context().node(node)).to_dict()
         emit({**fields, **means, "price": show(epsilon), "more_releases": more})
         return
     whose = "all analysts" if analyst is None else analyst
@@ -288,11 +305,21 @@ def budget(
     say(f"{own}, left {show(left)}{of_all}: {count} more releases{at}.")
     say(f"The limit of all together means: {ledger.meaning()}.")
     if isinstance(contract, Pure) and not ledger.narrower():
-        spent = ledger.balance().spent
-        say(f"All of it together can move anyone's odds about the graph by a factor of at most {odds(spent)}.")
+        if ledger.limit.per_node is not None:
+            say(ledger.losses().in_words())
+        everything = ledger.losses().everything
+        say(f"All of it together can move anyone's odds about the graph by a factor of at most {odds(everything)}.")
+    if node is not None:
+        say(_account_of_node(node, ledger.node_balance(file.context().node(node))))
     if note := file.account.other_limit(ledger):
         say(note)
     say("Ledger: chain valid.")
+
+
+def _account_of_node(name: str, balance: Balance) -> str:
+    """One node's account in a sentence."""
+    left = "nodes have no accounts here" if balance.left is None else f"{show(balance.left)} left"
+    return f"Account of node {name}: {balance.unit} {show(balance.spent)} spent, {left}."
 
 
 def _account(file: VaultFile, ledger: Ledger, analyst: str | None) -> tuple[Balance, Fraction, str]:
@@ -429,6 +456,10 @@ def _guess_in_words(found: PublicAnswer) -> str:
     return f"{', '.join(in_words(found.intervention))}{in_percent(found.confidence)}"
 
 
+# What a service says beside a certificate, in the same JSON object.
+SAID_BESIDE = {"paid", "left", "limited_by", "in_words", "meaning"}
+
+
 @app.command()
 def verify(
     certificate: Annotated[Path, typer.Argument(help="JSON of one release, as `explain --json` prints it.")],
@@ -436,17 +467,24 @@ def verify(
     beyond: BeyondOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Check a release certificate against the ledger and the public context."""
-    text, release = _read_release(certificate)
-    file = read_vault_file(vault)
-    context = file.context()
-    method = file.method(context)
-    if beyond is not None:
-        method = going_beyond(_read_release(beyond)[1].intervention, method)
-    checks = check(release, file.account.open(), context, method)
-    checks["the file has the fields of a certificate, as this program writes them"] = (
-        json.loads(text) == release.to_dict()
-    )
+    """Check the certificate of a release, or of advice, against the ledger and the public context."""
+    file, text = read_vault_file(vault), _read_certificate(certificate)
+    answer: Advice | Release
+    if is_advice(text):
+        answer = Advice.from_json(text)
+        checks = verify_advice(answer, file.vault(progress=learning))
+    else:
+        answer, context = Release.from_json(text), file.context()
+        method = file.method(context)
+        if beyond is not None:
+            method = going_beyond(_read_release(beyond).intervention, method)
+        checks = check(answer, file.account.open(), context, method)
+    fields = json.loads(text)
+    beside = sorted((SAID_BESIDE & set(fields)) - set(answer.to_dict()))
+    certified = {name: value for name, value in fields.items() if name not in beside}
+    checks["the file has the fields of a certificate, as this program writes them"] = certified == answer.to_dict()
+    if beside:
+        warn(f"the file also has {', '.join(beside)}, which a service says beside a certificate; this was not checked.")
     failed = [name for name, good in checks.items() if not good]
     if as_json:
         emit({"valid": not failed, "checks": checks})
@@ -457,9 +495,12 @@ def verify(
         raise VerificationFailed(f"certificate is not valid; these do not hold: {'; '.join(failed)}.")
 
 
-def _read_release(certificate: Path) -> tuple[str, Release]:
+def _read_release(certificate: Path) -> Release:
+    return Release.from_json(_read_certificate(certificate))
+
+
+def _read_certificate(certificate: Path) -> str:
     try:
-        text = certificate.read_text(encoding="utf-8")
+        return certificate.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         raise InputError(f"certificate {certificate} cannot be read; give the JSON file of one release.") from None
-    return text, Release.from_json(text)

@@ -7,10 +7,12 @@ from html import escape
 from typing import Any
 
 from privcfs.gate.accounting import Balance
+from privcfs.public.advice import CONFIDENCE, Advice
 from privcfs.public.context import PublicContext
 from privcfs.public.epsilon import show
-from privcfs.public.interventions import Pair, pair
+from privcfs.public.interventions import Intervention, Pair, pair
 from privcfs.public.release import Release
+from privcfs.public.words import in_words
 
 FITS_INSIDE, LONGEST_NAME = 5, 14  # letters of a node's name: in its circle, and in the picture
 STYLE = """
@@ -50,13 +52,14 @@ class Story:
 def page(story: Story, release: Release, context: PublicContext, balance: Balance, auc: float) -> str:
     """The whole page."""
     certificate = escape(json.dumps(release.to_dict(), indent=2))
+    picture = neighbourhood(release.target, release.intervention, context)
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{escape(story.title)}</title><style>{STYLE}</style></head><body><main>
 <h1>{escape(story.title)}</h1><p class="lead">{escape(story.lead)}</p>
 <div class="grid">
 <section class="wide warn"><p>{escape(story.warning)}</p></section>
-<section><h2>What was released</h2>{_list(story.released)}<figure>{neighbourhood(release, context)}
+<section><h2>What was released</h2>{_list(story.released)}<figure>{picture}
 <figcaption>{escape(_caption(release))}</figcaption></figure></section>
 <section><h2>What it cost, and what is left</h2>{_meter(balance)}{_list(story.cost)}
 <h2>The best possible attacker</h2>{_gauge(auc)}</section>
@@ -68,22 +71,47 @@ def page(story: Story, release: Release, context: PublicContext, balance: Balanc
 """
 
 
-def neighbourhood(release: Release, context: PublicContext) -> str:
-    """The target, its snapshot neighbours and the released changes, as SVG."""
-    near = context.snapshot.neighbours(release.target)
-    others = sorted({*near, *release.intervention.nodes} - {release.target})
-    place: dict[int, tuple[float, float]] = {release.target: (210.0, 150.0)}
+def advice_page(advice: Advice, context: PublicContext) -> str:
+    """Advice as a page for the person concerned. It is hers, and says so first."""
+    certificate = escape(json.dumps(advice.to_dict(), indent=2))
+    sections = "".join(
+        f"<section><h2>{'The best way' if not number else f'Another way ({number})'}</h2>"
+        f"<p>It flips the decision with probability {100 * change.confidence:.0f} %.</p>"
+        f"{_list(in_words(change.intervention))}"
+        f"<figure>{neighbourhood(advice.target, change.intervention, context)}<figcaption>You, and in grey your public "
+        "connections. Dashed red: connections to end. Dotted blue: connections to make.</figcaption></figure></section>"
+        for number, change in enumerate(advice.changes)
+    )
+    title = f"Advice for {advice.target_name}"
+    return f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{escape(title)}</title><style>{STYLE}</style></head><body><main>
+<h1>{escape(title)}</h1><p class="lead">What you could change so that the decision about you changes.</p>
+<div class="grid">
+<section class="wide warn"><p>{escape(advice.promise)}</p></section>
+{sections}
+<section class="wide"><h2>How sure this is</h2><p>{escape(CONFIDENCE)}</p>
+<details><summary>Certificate (JSON)</summary><pre>{certificate}</pre></details></section>
+</div></main></body></html>
+"""
+
+
+def neighbourhood(target: int, intervention: Intervention, context: PublicContext) -> str:
+    """The target, its snapshot neighbours and the changes, as SVG."""
+    near = context.snapshot.neighbours(target)
+    others = sorted({*near, *intervention.nodes} - {target})
+    place: dict[int, tuple[float, float]] = {target: (210.0, 150.0)}
     for position, node in enumerate(others):
         angle = 2 * math.pi * position / max(len(others), 1) - math.pi / 2
         place[node] = (210 + 150 * math.cos(angle), 150 + 110 * math.sin(angle))
-    public = {pair(release.target, node) for node in near} - set(release.intervention.add)
-    lines = [_line(place, ends, "#8a94a0", "") for ends in sorted(public - set(release.intervention.delete))]
-    lines += [_line(place, ends, "#b3261e", "7 5") for ends in release.intervention.delete]
-    lines += [_line(place, ends, "#0b5cad", "2 4") for ends in release.intervention.add]
-    nodes = [_node(context.label(node), *place[node], node == release.target) for node in place]
-    masks = ", ".join(str(feature) for feature in release.intervention.mask)
+    public = {pair(target, node) for node in near} - set(intervention.add)
+    lines = [_line(place, ends, "#8a94a0", "") for ends in sorted(public - set(intervention.delete))]
+    lines += [_line(place, ends, "#b3261e", "7 5") for ends in intervention.delete]
+    lines += [_line(place, ends, "#0b5cad", "2 4") for ends in intervention.add]
+    nodes = [_node(context.label(node), *place[node], node == target) for node in place]
+    masks = ", ".join(str(feature) for feature in intervention.mask)
     note = f'<text x="8" y="316">masked features of the target: {masks}</text>' if masks else ""
-    return f'<svg viewBox="0 0 420 324" role="img" aria-label="{escape(str(release.intervention))}">' + "".join(
+    return f'<svg viewBox="0 0 420 324" role="img" aria-label="{escape(str(intervention))}">' + "".join(
         [*lines, *nodes, note, "</svg>"]
     )
 

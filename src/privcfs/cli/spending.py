@@ -1,6 +1,7 @@
 """Checks and asks before budget is spent: what is charged never comes back."""
 
 import sys
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Annotated
 
@@ -14,22 +15,20 @@ DEAR = Fraction(1, 2)  # of what is left: whoever spends more is asked
 YesOption = Annotated[bool, typer.Option("--yes", help="Spend more than half of what is left without being asked.")]
 
 
-def left(ledger: Ledger, analyst: str) -> Fraction:
-    """What an analyst may still spend: the less of what the total limit and their own leave."""
-    (whole, own), limit = ledger.sums(analyst), ledger.limit
-    lefts = [limit.total - whole, *([] if limit.per_analyst is None else [limit.per_analyst - own])]
-    return max(min(lefts), Fraction(0))
-
-
-def agree_to_one(cost: Fraction, ledger: Ledger, analyst: str, request_id: str | None, yes: bool) -> None:
+def agree_to_one(
+    cost: Fraction, ledger: Ledger, analyst: str, request_id: str | None, yes: bool, nodes: Sequence[int] = ()
+) -> None:
     """As `agree`, for one request; a request that is paid already costs nothing."""
     if request_id is None or not ledger.paid(analyst, [request_id]):
-        agree(cost, ledger, analyst, yes)
+        agree(cost, ledger, analyst, yes, nodes)
 
 
-def agree(cost: Fraction, ledger: Ledger, analyst: str, yes: bool) -> None:
-    """Refuses what does not fit; asks a person at the terminal about what is dear, and wants `--yes` from a program."""
-    remaining, unit = left(ledger, analyst), ledger.limit.contract.unit
+def agree(cost: Fraction, ledger: Ledger, analyst: str, yes: bool, nodes: Sequence[int] = ()) -> None:
+    """Refuses what does not fit; asks a person at the terminal about what is dear, and wants `--yes` from a program.
+
+    With `nodes`, the cost is that of each of them, on an account of its own.
+    """
+    (remaining, _), unit = ledger.left_for(analyst, nodes=nodes), ledger.limit.contract.unit
     if cost > remaining:
         raise BudgetExhausted(
             f"{unit} {show(cost)} is needed, and {show(remaining)} is left for {analyst}. Nothing was charged; ask for "

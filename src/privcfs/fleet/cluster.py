@@ -1,4 +1,4 @@
-"""Parts of a job on Ray: on the cores of this machine, or on the machines of a cluster, of which any may die."""
+"""Parts of a job on the machines of a Ray cluster, of which any may die."""
 
 import os
 import socket
@@ -13,19 +13,18 @@ from privcfs.fleet.parts import Done, Job, Part, release_far
 AHEAD = 4  # parts that wait for each core of a cluster
 RETRIES = 20  # of a part whose process or machine died
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}  # no reports, no warnings
-LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # Ray's own word for: listen to this machine alone
 
 
-def release_on_ray(job: Job, parts: Iterable[Part], cluster: str | None, workers: int) -> Generator[Done, None, None]:
+def release_on_ray(job: Job, parts: Iterable[Part], cluster: str) -> Generator[Done, None, None]:
     """What came of each part, in order; after a refusal, of those that were under way.
 
     Ray repeats a part wherever it is lost: request ids pay once.
     """
-    ray = _started(cluster, workers)
+    ray = _started(cluster)
     try:
         task = ray.remote(num_cpus=1, max_retries=RETRIES)(release_far)
         left, waiting = iter(parts), deque[Any]()
-        most = AHEAD * max(int(ray.cluster_resources().get("CPU", workers)), 1)
+        most = AHEAD * max(int(ray.cluster_resources().get("CPU", 1)), 1)
         while True:
             waiting += [task.remote(job, part) for part in islice(left, most - len(waiting))]
             if not waiting:
@@ -40,25 +39,24 @@ def release_on_ray(job: Job, parts: Iterable[Part], cluster: str | None, workers
         ray.shutdown()
 
 
-def _started(cluster: str | None, workers: int) -> Any:
-    for variable, value in (QUIET if cluster else QUIET | LOOPBACK).items():
+def _started(cluster: str) -> Any:
+    for variable, value in QUIET.items():
         os.environ.setdefault(variable, value)
     try:
         import ray
     except ImportError:
-        raise MissingDependency("several workers need Ray: pip install 'privcfs[fleet]'.") from None
+        raise MissingDependency("a cluster needs Ray: pip install 'privcfs[fleet]'.") from None
     _reach(cluster)
-    local = {} if cluster else {"num_cpus": workers, "include_dashboard": False}
     try:
-        ray.init(address=cluster, log_to_driver=False, logging_level="error", **local)
+        ray.init(address=cluster, log_to_driver=False, logging_level="error")
     except (ConnectionError, ValueError, RuntimeError) as error:
-        raise SettingsError(f"Ray does not start ({type(error).__name__}); check --cluster and --workers.") from None
+        raise SettingsError(f"Ray does not start ({type(error).__name__}); check --cluster.") from None
     return ray
 
 
-def _reach(cluster: str | None) -> None:
+def _reach(cluster: str) -> None:
     """Ray itself would try for minutes."""
-    host, colon, port = (cluster or "").removeprefix("ray://").rpartition(":")
+    host, colon, port = cluster.removeprefix("ray://").rpartition(":")
     if colon and port.isdigit():
         try:
             socket.create_connection((host, int(port)), timeout=10).close()

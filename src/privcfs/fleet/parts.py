@@ -41,16 +41,21 @@ class Answer(NamedTuple):
     target: str
     intervention: str
     guess: str
+    guess_confidence: float | None
     release: str
 
 
 @final
 class Done(NamedTuple):
-    """What came of a part: answers in order and, where it was refused, the class and words of the refusal."""
+    """What came of a part: answers in order and, where the job is refused, the class and words of the refusal.
+
+    `spent` has the targets that got no answer because their own accounts do not reach; that refuses nobody else.
+    """
 
     answers: Sequence[Answer]
     error: str = ""
     message: str = ""
+    spent: Sequence[str] = ()
 
     def refusal(self) -> PrivcfsError | None:
         """The error to raise, if there is one."""
@@ -83,25 +88,41 @@ def release_part(vault: Vault, job: Job, part: Part) -> Done:
     known = _kept(vault, job, *asked[0]) is not None  # what was paid together is kept together
     found = {name: _kept(vault, job, target, name) if known else None for target, name in asked}
     left = [(target, job.epsilon, name) for target, name in asked if found[name] is None]
-    refusal: tuple[str, ...] = ()
+    error_class, words = "", ""
+    spent: list[str] = []
     try:
         try:
             found |= {one.request_id: one for one in vault.release_all(left, analyst=job.analyst)}
         except BudgetExhausted:
-            for target, price, name in left:
-                found[name] = vault.release(target, price, analyst=job.analyst, request_id=name)
+            for target, _, name in left:
+                found[name] = _release(vault, job, target, name)
+                spent += [target] if found[name] is None else []
     except PrivcfsError as error:
-        refusal = type(error).__name__, str(error)
+        error_class, words = type(error).__name__, str(error)
         found |= {name: _kept(vault, job, target, name) for target, name in asked if found[name] is None}
     named = [(target, found[name]) for target, name in asked]
-    return Done([_answer(vault, target, release) for target, release in named if release is not None], *refusal)
+    answers = [_answer(vault, target, release) for target, release in named if release is not None]
+    return Done(answers, error_class, words, spent)
+
+
+def _release(vault: Vault, job: Job, target: str, name: str) -> Release | None:
+    """One release; None where the account of its node does not reach, which says nothing about the others."""
+    try:
+        return vault.release(target, job.epsilon, analyst=job.analyst, request_id=name)
+    except BudgetExhausted:
+        charged = vault.charged_at([target])
+        if not charged or vault.ledger.left_for(job.analyst, nodes=charged)[1] != "node":
+            raise
+        return None
 
 
 def _answer(vault: Vault, target: str, release: Release) -> Answer:
     """In words that name nodes as the public does."""
-    interventions = vault.context.named(release.intervention), vault.guess(target).intervention
-    released, guess = ("; ".join(in_words(one)) for one in interventions)
-    return Answer(target, released, guess, release.to_json())
+    guess = vault.guess(target)
+    released, guessed = (
+        "; ".join(in_words(one)) for one in (vault.context.named(release.intervention), guess.intervention)
+    )
+    return Answer(target, released, guessed, guess.confidence, release.to_json())
 
 
 def release_far(job: Job, part: Part) -> Done:

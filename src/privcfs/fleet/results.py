@@ -7,16 +7,26 @@ from typing import Any, final
 
 from privcfs.errors import MissingDependency, SettingsError
 from privcfs.fleet.parts import Answer
-from privcfs.public.epsilon import show
 from privcfs.public.release import Release
 
-COLUMNS = ("target", "epsilon", "intervention", "public_guess", "request_id", "release")
+COLUMNS = {  # and their types in Parquet; a confidence is missing where nothing is believed
+    "target": "string",
+    "epsilon": "double",  # rounded to a float; the certificate has the decimal
+    "intervention": "string",
+    "confidence": "double",
+    "public_guess": "string",
+    "public_guess_confidence": "double",
+    "request_id": "string",
+    "release": "string",
+}
 GROUP = 1024  # rows that are written at a time
 
 
 @final
 class ResultFile:
     """One row an answer, in the order of the targets; `release` is the certificate as `verify` reads it.
+
+    Beside each answer and its confidence stands the guess that public data give for nothing, with its confidence.
 
     Used with `with`: the file is there, whole, when the block ends without an error; with one, or without an answer,
     it is as it was.
@@ -30,8 +40,8 @@ class ResultFile:
             raise MissingDependency("Parquet files need pyarrow: pip install 'privcfs[parquet]'.") from None
         self._arrow: Any = pyarrow
         self._path, self._fresh = path, path.with_name(path.name + ".new")
-        self._schema = pyarrow.schema([(name, pyarrow.string()) for name in COLUMNS])
-        self._rows: list[tuple[str, ...]] = []
+        self._schema = pyarrow.schema([(name, pyarrow.type_for_alias(kind)) for name, kind in COLUMNS.items()])
+        self._rows: list[tuple[str | float | None, ...]] = []
         self.written = 0
         try:
             self._writer = pyarrow.parquet.ParquetWriter(self._fresh, self._schema)
@@ -45,8 +55,9 @@ class ResultFile:
         """Some more rows."""
         for answer in answers:
             release = Release.from_json(answer.release)
-            shown = show(release.epsilon), answer.intervention, answer.guess
-            self._rows.append((answer.target, *shown, release.request_id, answer.release))
+            released = float(release.epsilon), answer.intervention, release.confidence
+            guess = answer.guess, answer.guess_confidence
+            self._rows.append((answer.target, *released, *guess, release.request_id, answer.release))
         self.written += len(answers)
         if len(self._rows) >= GROUP:
             self._flush()

@@ -1,8 +1,9 @@
 """What can be checked of a certificate.
 
 Zone: gate
-Claim: no edge is read.
-Why: nothing here is given a private graph; the ledger and the candidate list are public.
+Claim: no edge is read to check a release; to check free advice, it is computed once more.
+Why: `verify` is not given a private graph, and the ledger and the candidate list are public. `verify_advice` is for the
+    owner: it asks the vault for what the person was given, and says only whether it is the same.
 Check: tests/gate/test_vault.py::test_names_cannot_be_left_out_of_a_certificate_that_has_them
 """
 
@@ -10,6 +11,8 @@ from dataclasses import replace
 
 from privcfs.gate.ledger.ledger import Ledger
 from privcfs.gate.method import Method, former_digest, public_digest
+from privcfs.gate.vault import Vault
+from privcfs.public.advice import Advice
 from privcfs.public.context import PublicContext
 from privcfs.public.release import Release
 
@@ -26,6 +29,25 @@ def verify(release: Release, ledger: Ledger, context: PublicContext, method: Met
         "the intervention is on the public list": _listed(release, context, method),
         "the price is the one guaranteed": release.epsilon == release.guarantee.epsilon,
     }
+
+
+def verify_advice(advice: Advice, vault: Vault) -> dict[str, bool]:
+    """What holds of advice. For the owner: free advice is computed once more, from the person's own edges."""
+    context = vault.context
+    nodes = {advice.target, *(node for one in advice.changes for node in one.intervention.nodes)}
+    return {
+        "the names are this vault's": advice.labels == context.labels(nodes),
+        "public context and method are this vault's": advice.context_digest == vault.digest,
+        "this vault gives the same advice, word for word": _given(advice, vault) == advice.to_json(),
+    }
+
+
+def _given(advice: Advice, vault: Vault) -> str | None:
+    """What the ledger keeps of paid advice; free advice as it is given now."""
+    if advice.epsilon:
+        return vault.ledger.released(advice.analyst, advice.request_id)
+    alternatives = max(len(advice.changes) - 1, 0)
+    return vault.advise(advice.target, alternatives=alternatives, told=advice.told).to_json()
 
 
 def _listed(release: Release, context: PublicContext, method: Method) -> bool:

@@ -8,7 +8,7 @@ Check: tests/gate/test_guidance.py::test_the_prepared_draw_is_the_same_whatever_
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, NamedTuple, final
 
@@ -16,12 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privcfs.errors import SettingsError
-from privcfs.gate.imagining import margins_on_imagined
 from privcfs.gate.learning import learned
 from privcfs.gate.mechanisms.mechanism import Mechanism
 from privcfs.gate.mechanisms.rank_profile import SubsetSelection
+from privcfs.private.evaluators.imagined import evaluate_on_imagined
+from privcfs.private.own_reading import FarGraphs
 from privcfs.private.utilities.utility import Utility
 from privcfs.public.beliefs.belief import Belief
+from privcfs.public.beliefs.imagined import Sampling
+from privcfs.public.beliefs.own_belief import OwnBelief
 from privcfs.public.beliefs.worlds import Worlds
 from privcfs.public.candidates.candidates import Candidates
 from privcfs.public.candidates.costs import Costs
@@ -52,6 +55,7 @@ class Guide(ABC):
     """Chooses, before anything private is read, how a release will be drawn."""
 
     name: ClassVar[str]
+    reads_own: ClassVar[bool] = False  # whether answers are scored by the target's own edges, and by no other edge
 
     @abstractmethod
     def prepare(
@@ -103,7 +107,16 @@ class Rehearsal(Guide):
         epsilon: Fraction,
         allowed: Bools | None = None,
     ) -> Prepared:
-        belief = self.belief(context, candidates, utility)
+        return self.prepared(self.belief(context, candidates, utility), candidates, epsilon, allowed)
+
+    def prepared(
+        self,
+        belief: Belief | OwnBelief,
+        candidates: Candidates,
+        epsilon: Fraction,
+        allowed: Bools | None = None,
+    ) -> Prepared:
+        """The draw that a belief makes best."""
         may_be_drawn = self.costs.allow(candidates) if allowed is None else self.costs.allow(candidates) & allowed
         chosen, _ = belief.short_list(float(epsilon), may_be_drawn)
         chosen = chosen[may_be_drawn[chosen]]
@@ -126,13 +139,26 @@ class Rehearsal(Guide):
         """What is believed about a list."""
         return _belief(context, self, candidates, utility)
 
+    def far_graphs(
+        self, context: PublicContext, candidates: Candidates, utility: Utility, told: int | None = None
+    ) -> FarGraphs:
+        """How graphs around a target's own edges are imagined and judged, for reading own edges alone."""
+        lesson = learned(context, self.worlds)
+        lesson = lesson if self.doubt is None else replace(lesson, doubt=self.doubt)
+        worth = self.worth_of(candidates)
+        return FarGraphs(context, lesson, worth, self.worlds.number, utility.desired, told)
+
+    def worth_of(self, candidates: Candidates) -> NDArray[np.float32]:
+        """What each candidate is worth if it is valid."""
+        costs = self.costs.of(candidates)
+        return np.clip(1 - self.thrift * np.maximum(costs - 1, 0), LEAST_WORTH, 1).astype(np.float32)
+
 
 @per_context(maxsize=64)
 def _belief(context: PublicContext, guide: Rehearsal, candidates: Candidates, utility: Utility) -> Belief:
     """The margins of the candidates on imagined graphs, and what a valid one is worth."""
     lesson = learned(context, guide.worlds)
-    margins = margins_on_imagined(context, lesson.beliefs, candidates, guide.worlds.number, utility.desired)
-    costs = guide.costs.of(candidates)
-    worth = np.clip(1 - guide.thrift * np.maximum(costs - 1, 0), LEAST_WORTH, 1).astype(np.float32)
+    sampling = Sampling(guide.worlds.number)
+    margins, _ = evaluate_on_imagined(context, lesson.beliefs, candidates, sampling, utility.desired)
     doubt = guide.doubt or lesson.doubt
-    return Belief(margins, worth, candidates.sizes, doubt, lesson.trust, lesson.calibration)
+    return Belief(margins, guide.worth_of(candidates), candidates.sizes, doubt, lesson.trust, lesson.calibration)

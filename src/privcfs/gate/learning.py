@@ -9,17 +9,19 @@ Check: tests/gate/test_learning.py::test_what_is_learned_is_the_same_whatever_th
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privcfs.gate.imagining import margins_on_imagined
 from privcfs.private.allowance import UNLIMITED
 from privcfs.private.evaluators import evaluate
+from privcfs.private.evaluators.imagined import evaluate_on_imagined
 from privcfs.private.graph import PrivateGraph
 from privcfs.public.beliefs.belief import Belief, Calibration, log_odds
-from privcfs.public.beliefs.learned import DEFAULT_DOUBT, Learned
+from privcfs.public.beliefs.imagined import Sampling
+from privcfs.public.beliefs.learned import DEFAULT_DOUBT, DEFAULT_TRUST, Learned
 from privcfs.public.beliefs.learning import LEAST_PAIRS, Split, learn_beliefs, split_snapshot
 from privcfs.public.beliefs.worlds import Worlds
 from privcfs.public.candidates.small_sets import SmallSets
@@ -33,11 +35,12 @@ DOUBTS = (0.35, 0.5, 0.8, 1.2)
 TRUSTS = (0.02, 0.1, 0.25)
 # So many nodes are explained to try beliefs out, each on so many imagined graphs, at this price.
 TARGETS, GRAPHS, PRICE = 600, 64, 1.0
-# In a trial the believer is shown this part of the share that the snapshot is believed to hold. A snapshot has fewer
-# pairs to hide than the private graph, and doubt grows with the number of hidden pairs.
-HARDER = 0.6
-# Strength of the prior that calibration leaves believed probabilities as they are, in answers.
-PRIOR_ANSWERS = 5.0
+# Doubt and trust differ from the defaults only if the guesses of another choice are better by so many standard errors:
+# most choices are about equally good, and the best of many that are equal is the luckiest one.
+CLEARLY = 2.0
+# Strength of the prior that calibration leaves believed probabilities as they are, in answers. A trial is not quite the
+# real thing: its graph has fewer pairs, and its believer has seen fewer.
+PRIOR_ANSWERS = 50.0
 
 
 def learned(context: PublicContext, worlds: Worlds) -> Learned:
@@ -65,10 +68,8 @@ def learn(context: PublicContext, worlds: Worlds, progress: Callable[[str], None
     if len(context.snapshot.others) < 2 * LEAST_PAIRS or not isinstance(context.model, GCN):
         return Learned(beliefs)
     progress("trying answers where a part of the snapshot is hidden")
-    harder = replace(worlds, disclosed=HARDER * worlds.disclosed)
-    trials = _trials(split_snapshot(context, harder.disclosed), harder)
-    settings = [(doubt, trust) for doubt in DOUBTS for trust in TRUSTS]
-    best = max(settings, key=lambda one: sum(trial.guess_is_valid(*one) for trial in trials))
+    trials = _trials(split_snapshot(context, worlds.disclosed), worlds)
+    best = _settings(trials)
     return Learned(beliefs, *best, _calibrated([trial.at(*best) for trial in trials], [one.valid for one in trials]))
 
 
@@ -89,12 +90,12 @@ class _Trial(NamedTuple):
 def _trials(split: Split, worlds: Worlds) -> list[_Trial]:
     """Explains sampled nodes with beliefs that were learned from the shown part alone."""
     shown, rng = split.shown, np.random.default_rng([split.whole.seed, 4])
-    beliefs = learn_beliefs(shown, worlds)
+    beliefs = learn_beliefs(shown, replace(worlds, disclosed=split.share))
     graph = PrivateGraph.from_snapshot(split.whole.snapshot)
     found = []
     for target in rng.permutation(shown.number_of_nodes)[:TARGETS].tolist():
         candidates = SmallSets().propose(shown, target)
-        margins = margins_on_imagined(shown, beliefs, candidates, GRAPHS, None)
+        margins, _ = evaluate_on_imagined(shown, beliefs, candidates, Sampling(GRAPHS))
         belief = Belief(margins, np.ones(len(candidates), np.float32), candidates.sizes, DEFAULT_DOUBT)
         try:
             outcomes = evaluate(graph, split.whole, candidates, UNLIMITED)
@@ -102,6 +103,19 @@ def _trials(split: Split, worlds: Worlds) -> list[_Trial]:
             continue
         found.append(_Trial(belief, outcomes.flips()))
     return found
+
+
+def _settings(trials: list[_Trial]) -> tuple[float, float]:
+    """Doubt and trust of the best guesses if they are clearly better than those of the defaults, else the defaults."""
+
+    def guesses(doubt: float, trust: float) -> NDArray[np.int64]:
+        return np.array([trial.guess_is_valid(doubt, trust) for trial in trials], np.int64)
+
+    usual = DEFAULT_DOUBT, DEFAULT_TRUST
+    gains = {one: guesses(*one) - guesses(*usual) for one in product(DOUBTS, TRUSTS)}
+    best = max(gains, key=lambda one: gains[one].sum())
+    is_clear = gains[best].sum() > CLEARLY * np.sqrt(np.abs(gains[best]).sum())
+    return best if is_clear else usual
 
 
 def _law(belief: Belief, valid: NDArray[np.bool_]) -> tuple[NDArray[np.int64], Floats]:

@@ -19,6 +19,7 @@ from privcfs.gate.guidance import Bools, Guide, Prepared, Rehearsal
 from privcfs.gate.mechanisms.exponential import Exponential
 from privcfs.gate.mechanisms.mechanism import Mechanism, Weighed, lengths_of
 from privcfs.gate.mechanisms.rank_profile import SubsetSelection
+from privcfs.gate.own_guidance import OwnEdgeRehearsal
 from privcfs.private.utilities.gated import Gated
 from privcfs.private.utilities.utility import Utility
 from privcfs.public.candidates.beyond import Beyond
@@ -37,7 +38,8 @@ DEAREST = SubsetSelection(Fraction(1, 2))
 class Method:
     """The public choices behind a release: candidates, utility, mechanism. The defaults are the paper's method.
 
-    `privcfs.gate.method.GUIDED` is the method that vaults use by default.
+    `privcfs.gate.method.GUIDED` is the method that vaults use by default, and `OWN_EDGES` the one that reads of the
+    private graph the target's own edges alone.
 
     Attributes:
         candidates: The rule that proposes the public list of candidates. Default: the paper's product rule.
@@ -67,6 +69,17 @@ class Method:
     def draws_by(self) -> str:
         """The name of the mechanism, as a release states it."""
         return self.mechanism.name if self.guide is None else self.guide.name
+
+    @property
+    def reads_own(self) -> bool:
+        """Whether a release is scored by the target's own edges, and by no other edge."""
+        return self.guide is not None and self.guide.reads_own
+
+    @property
+    def rehearsal(self) -> Rehearsal:
+        """What guesses and beliefs follow: the guide's rehearsal, or the default one where no guide has any."""
+        guide = self.guide.rehearsal if isinstance(self.guide, OwnEdgeRehearsal) else self.guide
+        return guide if isinstance(guide, Rehearsal) else REHEARSAL
 
     def prepare(
         self, context: PublicContext, candidates: Candidates, epsilon: Fraction, allowed: Bools | None = None
@@ -134,4 +147,6 @@ def former_digest(context: PublicContext, method: Method) -> str:
 
 
 PARTNERS = re.compile(r"Partners\(away=4, towards=2, (.*?), rivals=3, for_each_rival=2\)")
-GUIDED = Method(SmallSets(), guide=Rehearsal())
+REHEARSAL = Rehearsal()
+GUIDED = Method(SmallSets(), guide=REHEARSAL)
+OWN_EDGES = Method(SmallSets(), guide=OwnEdgeRehearsal(REHEARSAL))

@@ -10,7 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from privcfs.errors import ModelError, SettingsError, SimulatedSnapshot
+from privcfs.errors import InputError, ModelError, NotAllowed, SettingsError, SimulatedSnapshot
+from privcfs.gate.accounting import Limit
 from privcfs.gate.method import Method
 from privcfs.gate.questions.release import refuse_many_levels
 from privcfs.private.allowance import UNLIMITED
@@ -19,6 +20,7 @@ from privcfs.private.graph import PrivateGraph
 from privcfs.private.secrets import Secrets
 from privcfs.public.assumptions import Assumption
 from privcfs.public.context import PublicContext, Readable
+from privcfs.public.epsilon import Price
 
 
 def refuse_mismatch(graph: PrivateGraph, context: PublicContext, simulation: bool) -> None:
@@ -49,6 +51,47 @@ def refuse_confusion(context: PublicContext, secrets: Secrets | None) -> None:
                 else f"vault lacks what the context calls secret ({assumption.name}); give it with "
                 "Vault(..., secrets=privcfs.Secrets(context, ...))."
             )
+
+
+def refuse_own_edges_with_secrets(method: Method, secrets: Secrets | None) -> None:
+    """Own-edge reading is for models and features that need no account of their own."""
+    if method.reads_own and secrets is not None:
+        raise SettingsError(
+            "a secret model or secret features are touched by every question, so that their one account for the whole "
+            "vault would still add up all answers; read the whole graph, or keep the model without a promise about it: "
+            "privcfs.hiding(kept_model=True)."
+        )
+
+
+def refuse_idle_accounts(method: Method, limit: Limit) -> None:
+    """Accounts of nodes pay for questions that read own edges; no other method may be served with them."""
+    if limit.per_node is not None and not method.reads_own:
+        raise SettingsError(
+            "the ledger has accounts of nodes (limit_per_node), but the method reads the whole graph, so an answer "
+            "counts for everyone; set method.reads = 'own-edges'."
+        )
+
+
+def refuse_advice(people_know_their_edges: bool, is_more_secret: bool, epsilon: Price | None) -> None:
+    """Advice needs the owner's word about who knows what, and a price where more than edges is secret."""
+    if not people_know_their_edges:
+        raise NotAllowed(
+            "this vault gives no advice: its owner has not said that people know all of their own edges, and advice "
+            "would tell them about the others. Ask for a release instead."
+        )
+    if is_more_secret and epsilon is None:
+        raise NotAllowed(
+            "this vault has a secret model or secret features, about which free advice would tell; give a price."
+        )
+
+
+def checked_class(told: int | None, context: PublicContext) -> int | None:
+    """A class of the model, or nothing."""
+    if told is None:
+        return None
+    if isinstance(told, bool) or not isinstance(told, int) or not 0 <= told < context.number_of_classes:
+        raise InputError(f"told is {told!r}; give a class from 0 to {context.number_of_classes - 1}.")
+    return told
 
 
 def try_model(context: PublicContext, method: Method, readable: Readable) -> None:

@@ -11,15 +11,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from privcfs.gate.guidance import Rehearsal
+from privcfs.gate.learning import learned
 from privcfs.gate.method import Method
 from privcfs.private.allowance import UNLIMITED
 from privcfs.private.evaluators import evaluate
+from privcfs.private.evaluators.imagined import classes_on_imagined
 from privcfs.private.graph import PrivateGraph
+from privcfs.private.own_reading import OTHERWISE
+from privcfs.public.beliefs.imagined import Sampling
+from privcfs.public.believed import Believed, likely
 from privcfs.public.candidates.candidates import Candidates
 from privcfs.public.context import PublicContext
-
-REHEARSAL = Rehearsal()
 
 
 class Guess(NamedTuple):
@@ -31,10 +33,38 @@ class Guess(NamedTuple):
 
 def public_guess(context: PublicContext, candidates: Candidates, method: Method) -> Guess:
     """The candidate that is likeliest to be valid on imagined graphs; the empty set only if there is no other."""
-    guide = method.guide if isinstance(method.guide, Rehearsal) else REHEARSAL
-    belief = guide.belief(context, candidates, method.utility)
+    belief = method.rehearsal.belief(context, candidates, method.utility)
     position = belief.guess()
     return Guess(position, belief.guess_confidence(position) if position else 0.0)
+
+
+def believed_classes(
+    context: PublicContext, candidates: Candidates, method: Method, told: int | None = None
+) -> Believed:
+    """Which classes are believed without a change, and under the last of the candidates.
+
+    Args:
+        context: The public context.
+        candidates: A list whose first candidate is the empty set.
+        method: Says what is believed of hidden pairs.
+        told: The decision that somebody says they were told, which graphs that decide otherwise are weighted down by.
+
+    Returns:
+        Probabilities; those after a change only where the list has one.
+    """
+    rehearsal = method.rehearsal
+    lesson = learned(context, rehearsal.worlds)
+    classes = classes_on_imagined(context, lesson.beliefs, candidates, Sampling(rehearsal.worlds.number))
+    weights = np.full(classes.shape[1], (1 - lesson.trust) / max(classes.shape[1] - 1, 1))
+    weights[0] = lesson.trust if classes.shape[1] > 1 else 1
+    if told is not None:
+        weights *= np.where(classes[0] == told, 1.0, OTHERWISE)
+    weights /= weights.sum()
+    before, after = (
+        likely({label: float(weights[row == label].sum()) for label in range(context.number_of_classes)})
+        for row in classes[[0, -1]]
+    )
+    return Believed(before, after if len(candidates) > 1 else None)
 
 
 def snapshot_guess(context: PublicContext, candidates: Candidates) -> int:

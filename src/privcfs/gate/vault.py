@@ -30,9 +30,18 @@ from privcfs.gate.failures import FailureLog, Failures
 from privcfs.gate.ledger import open_ledger
 from privcfs.gate.ledger.ledger import Ledger
 from privcfs.gate.method import GUIDED, Method, checked_seconds, dearest
-from privcfs.gate.opening import refuse_confusion, refuse_mismatch, try_model
-from privcfs.gate.public_guess import public_guess
-from privcfs.gate.questions.confirm import ConfirmQuestion
+from privcfs.gate.opening import (
+    checked_class,
+    refuse_advice,
+    refuse_confusion,
+    refuse_idle_accounts,
+    refuse_mismatch,
+    refuse_own_edges_with_secrets,
+    try_model,
+)
+from privcfs.gate.public_guess import believed_classes, public_guess
+from privcfs.gate.questions.advice import AdviceQuestion, Personal, free_advice
+from privcfs.gate.questions.confirm import ConfirmQuestion, alone
 from privcfs.gate.questions.question import OWNER, Asker, PublicSide, Question, checked_name
 from privcfs.gate.questions.release import Earlier, ReleaseQuestion
 from privcfs.gate.questions.select import SelectQuestion
@@ -41,10 +50,12 @@ from privcfs.gate.randomness import SystemRandomness
 from privcfs.gate.storing import Storing
 from privcfs.gate.turns import Turns
 from privcfs.private.allowance import Allowance
-from privcfs.private.evaluators import evaluate
 from privcfs.private.graph import PrivateGraph
+from privcfs.private.reader import Reader
 from privcfs.private.secrets import Secrets
 from privcfs.private.utilities.utility import Scores
+from privcfs.public.advice import Advice
+from privcfs.public.believed import Believed
 from privcfs.public.candidates.candidates import Candidates
 from privcfs.public.context import PublicContext, Readable
 from privcfs.public.epsilon import Price, parse_epsilon
@@ -70,7 +81,17 @@ class Vault:
     for one graph, and a head file against a ledger that is set back.
     """
 
-    __slots__ = ("_answer_seconds", "_failures", "_graph", "_ledger", "_randomness", "_readable", "_side", "_storing")
+    __slots__ = (
+        "_answer_seconds",
+        "_failures",
+        "_graph",
+        "_ledger",
+        "_people_know_their_edges",
+        "_randomness",
+        "_readable",
+        "_side",
+        "_storing",
+    )
 
     def __init__(
         self,
@@ -84,6 +105,7 @@ class Vault:
         answer_seconds: float | None = None,
         secrets: Secrets | None = None,
         least_price: Price = LEAST_PRICE,
+        people_know_their_edges: bool = False,
     ) -> None:
         """Checks that the parts fit each other, opens or makes the ledger, and tries the model on public data.
 
@@ -104,6 +126,8 @@ class Vault:
                 the promise; by default none.
             least_price: The least epsilon of a question, by default "0.01": whatever an answer tells besides its draw,
                 such as its time, is not to be had for nothing.
+            people_know_their_edges: The owner's word that whoever asks for advice about a node knows all edges of that
+                node, as people know their own friendships and contracts. By default False, and advice is refused.
 
         Raises:
             SettingsError: An argument does not fit the others, or the ledger belongs to another graph.
@@ -119,11 +143,15 @@ class Vault:
         if isinstance(ledger, Ledger) and limit is not None:
             raise SettingsError("limit belongs to an open ledger already; pass a ledger or a limit, not both.")
         self._graph, self._readable = graph, context if secrets is None else secrets
-        try_model(context, method or GUIDED, self._readable)
+        chosen = method or GUIDED
+        refuse_own_edges_with_secrets(chosen, secrets)
+        self._people_know_their_edges = people_know_their_edges
+        try_model(context, chosen, self._readable)
         cap = limit if isinstance(limit, Limit) or limit is None else Limit.of(limit)
         self._ledger = ledger if isinstance(ledger, Ledger) else open_ledger(ledger, cap)
         contract = self._ledger.limit.contract  # a ledger keeps its contract
-        self._side = PublicSide(context, method or GUIDED, contract, parse_epsilon(least_price))
+        refuse_idle_accounts(chosen, self._ledger.limit)
+        self._side = PublicSide(context, chosen, contract, parse_epsilon(least_price), self._losses_in_words)
         self._storing = Storing(self._ledger)
         graph.bind(self._ledger.graph_id)
         self._randomness = SystemRandomness()
@@ -239,6 +267,27 @@ class Vault:
         candidates = self.propose(target)
         return self._public_answer(candidates, *public_guess(self.context, candidates, self.method))
 
+    def believe(
+        self, target: int | str, intervention: Intervention | None = None, *, told: int | None = None
+    ) -> Believed:
+        """Which decision public data let one expect, before and after a change; costs nothing.
+
+        Args:
+            target: The node, by number (int) or by public name (text).
+            intervention: The change; by default none.
+            told: The decision that the person asked about says she was told, as a class; by default it is unknown.
+
+        Returns:
+            Probabilities of classes. The true decision is private and is not read.
+
+        Raises:
+            UnknownNode: The target is not a node.
+            InputError: The intervention names a node or a feature that does not exist, or `told` is not a class.
+        """
+        node = self.context.node(target)
+        listed = alone(intervention or Intervention(), node, self.context)
+        return believed_classes(self.context, listed, self.method, checked_class(told, self.context))
+
     def expect(self, target: int | str, epsilon: Price) -> float | None:
         """How likely a release at this price is to flip the decision, judged from public data; costs nothing.
 
@@ -268,6 +317,23 @@ class Vault:
             BadEpsilon: The price is not a decimal, or below the least price.
         """
         return self._side.contract.cost(dearest(self.method), self._side.price(epsilon))
+
+    def charged_at(self, targets: Sequence[int | str]) -> tuple[int, ...]:
+        """The nodes on whose accounts releases about these targets are paid.
+
+        Args:
+            targets: Nodes, by number (int) or by public name (text).
+
+        Returns:
+            Their numbers where the method reads own edges and nodes have accounts; otherwise none, since every release
+            then counts for the whole graph.
+
+        Raises:
+            UnknownNode: One of the targets is not a node.
+            LedgerError: The ledger cannot be read.
+        """
+        nodes = tuple(self.context.node(target) for target in targets)
+        return nodes if self.method.reads_own and self._ledger.limit.per_node is not None else ()
 
     def suggest(
         self, target: int | str, epsilon: Price, number: int, *, analyst: str = OWNER, request_id: str | None = None
@@ -318,6 +384,7 @@ class Vault:
         *,
         analyst: str = OWNER,
         request_id: str | None = None,
+        cap: Fraction | None = None,
     ) -> Verdict:
         """Whether an intervention really flips the decision: a paid answer, and a noisy one (randomised response).
 
@@ -329,6 +396,7 @@ class Vault:
                 who it is.
             request_id: Names the request: the same analyst and id return the same answer and pay once, also after a
                 crash. By default a random one.
+            cap: What the analyst may spend in all, where that is less than the ledger's own limit; by default no cap.
 
         Returns:
             Yes or no, with the probability that such an answer is right.
@@ -342,7 +410,7 @@ class Vault:
             LedgerError: The ledger cannot be read or written; what is paid stays paid, and asking again with the same
                 request id pays nothing.
         """
-        question = ConfirmQuestion(self._side, Asker(analyst, request_id), target, intervention, epsilon)
+        question = ConfirmQuestion(self._side, Asker(analyst, request_id, cap), target, intervention, epsilon)
         return Verdict.from_json(self._answers([question])[0])
 
     def select(
@@ -372,6 +440,56 @@ class Vault:
         """
         question = SelectQuestion(self._side, Asker(analyst, request_id), targets, epsilon)
         return Selection.from_json(self._answers([question])[0])
+
+    def advise(
+        self,
+        target: int | str,
+        *,
+        alternatives: int = 2,
+        told: int | None = None,
+        epsilon: Price | None = None,
+        analyst: str = OWNER,
+        request_id: str | None = None,
+        cap: Fraction | None = None,
+    ) -> Advice:
+        """The answer to the person concerned, from public data and her own edges: for her alone, not for publication.
+
+        The caller has to establish that whoever gets it is the person of this node.
+
+        Args:
+            target: Her node, by number (int) or by public name (text).
+            alternatives: How many further changes to name, from 0 to 10; by default 2. Paid advice has none.
+            told: The decision that she says she was told, as a class; by default it is only believed.
+            epsilon: The price at which other people's edges are read too; by default they are not read, and advice
+                costs nothing. A vault with a secret model or secret features gives no advice without a price.
+            analyst: Who pays; by default "owner".
+            request_id: Names a paid request: the same analyst and id return the same advice and pay once. By default a
+                random one.
+            cap: What the analyst may spend in all, where that is less than the ledger's own limit; by default no cap.
+
+        Returns:
+            The change that is likeliest to flip the decision, with its confidence.
+
+        Raises:
+            NotAllowed: The owner has not said that people know their edges, or advice has a price here.
+            InputError: `alternatives` or `told` is out of range.
+            UnknownNode: The target is not a node.
+            BadEpsilon: The price is not a decimal, or below the least price.
+            BudgetExhausted: The price does not fit a limit; nothing is charged.
+            RequestConflict: The request id was used before for something else.
+            LedgerError: The ledger cannot be read or written; what is paid stays paid, and asking again with the same
+                request id pays nothing.
+        """
+        node = self.context.node(target)
+        refuse_advice(self._people_know_their_edges, self._readable is not self.context, epsilon)
+        allowance = Allowance(nominal_seconds(self.method, self._answer_seconds))
+        own = Reader(self._graph, self._readable, allowance, (node,))
+        personal = Personal(self._side, node, own, checked_class(told, self.context))
+        if epsilon is None:
+            with quiet():
+                return free_advice(personal, alternatives)
+        question = AdviceQuestion(Asker(analyst, request_id, cap), personal, epsilon)
+        return Advice.from_json(self._answers([question])[0])
 
     def propose(self, target: int | str) -> Candidates:
         """The public list that a release for this target would be drawn from; costs nothing and reads no edge.
@@ -471,13 +589,16 @@ class Vault:
         """Sealed scores. A failed evaluation gets the public ones: a visible failure or warning would be a release."""
         fallback = question.fallback  # made beforehand, so that a failure takes no time of its own
         try:
-            with SILENCE, np.errstate(all="ignore"), warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with quiet():
                 allowance = Allowance(nominal_seconds(self.method, self._answer_seconds))
-                return question.score(lambda candidates: evaluate(graph, readable, candidates, allowance))
+                return question.score(Reader(graph, readable, allowance, question.nodes))
         except (Exception, SystemExit) as error:
             self._failures.add_evaluation(self.context.label(question.request.target), error)
             return fallback
+
+    def _losses_in_words(self) -> str:
+        """What all answers together may tell, where nodes have accounts. Balances follow from questions, so: public."""
+        return "" if self._ledger.limit.per_node is None else self._ledger.losses().promise()
 
     def _public_answer(self, candidates: Candidates, position: int, confidence: float | None) -> PublicAnswer:
         target, drawn = candidates.target, candidates[position]
@@ -487,6 +608,14 @@ class Vault:
         """A stored release; version 0.1 stored no names."""
         release = Release.from_json(text)
         return release if release.labels else replace(release, labels=self.context.labels(release.nodes))
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Warnings of private arithmetic are not shown: whether there are any may depend on edges."""
+    with SILENCE, np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def nominal_seconds(method: Method, answer_seconds: float | None) -> float:

@@ -72,13 +72,18 @@ class Account:
             return ""
         return (
             f"The limits in {self.vault_file.name} are for a new ledger; those of this one hold: "
-            f"{describe(ledger.limit)}. Change them with: privcfs budget --set-limit or --set-analyst-limit."
+            f"{describe(ledger.limit)}. Change them with: privcfs budget --set-limit, "
+            "--set-analyst-limit or --set-node-limit."
         )
 
     def write_limit(self, limit: Limit) -> None:
         """Brings the limits in the vault file up to date, where each stands in a line of its own."""
         text = self.vault_file.read_text(encoding="utf-8")
-        for key, value in (("limit", limit.total), ("limit_per_analyst", limit.per_analyst)):
+        for key, value in (
+            ("limit", limit.total),
+            ("limit_per_analyst", limit.per_analyst),
+            ("limit_per_node", limit.per_node),
+        ):
             line = re.compile(rf'^({key}\s*=\s*)"[^"]*"', re.MULTILINE)
             if value is not None and len(line.findall(text)) == 1:
                 text = line.sub(rf'\g<1>"{show(value)}"', text)

@@ -6,16 +6,17 @@ Why: no edge, secret model or secret feature is handed to this code.
 Check: tests/gate/test_guidance.py::test_the_prepared_draw_is_the_same_whatever_the_private_graph
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from privcfs.errors import ContextError, InputError, SettingsError
-from privcfs.gate.guidance import Rehearsal
+from privcfs.gate.guidance import Guide, Rehearsal
 from privcfs.gate.mechanisms import MECHANISMS
 from privcfs.gate.mechanisms.mechanism import Mechanism
 from privcfs.gate.method import DEAREST, Method
+from privcfs.gate.own_guidance import OwnEdgeRehearsal
 from privcfs.private.utilities import EXPLAINERS, UTILITIES
 from privcfs.public.beliefs.worlds import Worlds
 from privcfs.public.candidates import RULES
@@ -27,6 +28,8 @@ from privcfs.public.context import PublicContext
 from privcfs.tables.edges import EdgeListReader
 
 REHEARSED = "rehearsed"  # the name of the guided draw in a vault file
+WHOLE_GRAPH = "whole-graph"  # what an answer reads unless a vault file says otherwise
+READS: Mapping[str, Callable[[Rehearsal], Guide]] = {WHOLE_GRAPH: lambda one: one, "own-edges": OwnEdgeRehearsal}
 Table = Mapping[str, Any]
 T = TypeVar("T")
 
@@ -48,11 +51,14 @@ def _choices(method: Table, actionable: Table, metadata: Path | None, context: P
         utility = utility.towards(restriction.desired)
     mechanism = mechanism_of(method)
     if mechanism is not None:
+        if method.get("reads", WHOLE_GRAPH) != WHOLE_GRAPH:
+            raise SettingsError("vault file: method.reads = 'own-edges' needs the mechanism rehearsed.")
         return Method(rule, utility, mechanism)
     disclosed = method.get("disclosed", Worlds().disclosed)
     if isinstance(disclosed, bool) or not isinstance(disclosed, int | float):
         raise SettingsError("vault file: method.disclosed must be a number from 0 to 1, without quotes.")
-    return Method(rule, utility, guide=Rehearsal(Worlds(disclosed=disclosed), costs=costs))
+    rehearsal = Rehearsal(Worlds(disclosed=disclosed), costs=costs)
+    return Method(rule, utility, guide=_choice(method, "reads", READS, WHOLE_GRAPH)(rehearsal))
 
 
 def mechanism_of(method: Table) -> Mechanism | None:

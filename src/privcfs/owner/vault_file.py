@@ -1,8 +1,9 @@
 """vault.toml: which graph is protected, what is public, how much may be spent, and by which method.
 
 Zone: owner
-Claim: the public context is made from the files under [public] alone; a mistyped key is an error, not a silent default.
-Why: `context` opens no file of [graph], and refuses a snapshot that is the file of the private edges.
+Claim: the public context is made from the files under [public] and, where the owner keeps the model without a promise
+    about it, that model; a mistyped key is an error, not a silent default.
+Why: `context` opens no other file of [graph], and refuses a snapshot that is the file of the private edges.
 Check: tests/owner/test_vault_file.py::test_the_public_context_never_opens_a_secret_file
 """
 
@@ -36,6 +37,7 @@ from privcfs.tables.features import read_features
 from privcfs.tables.names import read_node_ids
 from privcfs.tables.store import PAIRS, SUFFIX, open_store
 
+KEPT, SECRET = "kept", "secret"  # the status of a model that is not public
 OFF = "off"  # the value of answer_seconds that switches the public answering time off
 LOG_DAYS, LONGEST_LOG = 90, 36_500
 
@@ -87,10 +89,21 @@ def _known_keys(table: str, given: dict[str, Any]) -> dict[str, Any]:
 
 
 class ServiceSettings(NamedTuple):
-    """Where the service keeps its keys and its log, and for how many days it keeps the log."""
+    """Where the service keeps its keys and its log, for how many days, and how a reverse proxy says who asks.
+
+    Attributes:
+        database: A URL.
+        log_days: For how many days the log is kept.
+        identity_header: The header in which a proxy names who asks; None, the default, where only keys count.
+        identity_secret: The file with the secret by which the proxy proves itself; None, the default, for none.
+        people: The table of identities and nodes; None, the default, where there is no such header.
+    """
 
     database: str
     log_days: int
+    identity_header: str | None = None
+    identity_secret: Path | None = None
+    people: Path | None = None
 
 
 @final
@@ -117,6 +130,7 @@ class VaultFile:
             method=method,
             answer_seconds=self.answer_seconds() if answer_seconds is None else answer_seconds,
             secrets=self.secrets(context),
+            people_know_their_edges=self._flag("graph", "people_know_their_edges"),
         )
 
     @property
@@ -145,25 +159,37 @@ class VaultFile:
         return PublicContext(
             self._path("public", "features"),
             self._path("public", "snapshot"),
-            load_model(self._path("public", "model")),
+            load_model(self._path("graph" if self._model_is_kept() else "public", "model")),
             node_ids=self._path("public", "node_ids") if "node_ids" in public else None,
             assumptions=self._assumptions(),
         )
 
     def _assumptions(self) -> frozenset[Assumption]:
         graph = self.tables["graph"]
+        is_kept = self._model_is_kept()
         assumptions = hiding(
-            model="model" in graph,
+            model="model" in graph and not is_kept,
+            kept_model=is_kept,
             features="features" in graph,
             snapshot=self._flag("public", "snapshot_is_private"),
         )
         if self._flag("public", "model_from_snapshot"):
-            if "model" in graph:
+            if "model" in graph and not is_kept:
                 raise SettingsError("vault file: model_from_snapshot is for a public model that decides; drop one.")
             assumptions = assumptions - {Assumption.BACKBONE_PUBLIC} | {Assumption.BACKBONE_FROM_SNAPSHOT}
         if self._flag("public", "prediction_disclosed"):
             assumptions |= {Assumption.PREDICTION_DISCLOSED}
         return assumptions
+
+    def _model_is_kept(self) -> bool:
+        """Whether the model is kept unpublished without a promise about it; version 0.1 knew secret ones only."""
+        graph = self.tables["graph"]
+        status = graph.get("model_is", SECRET)
+        if status not in (KEPT, SECRET) or ("model_is" in graph and "model" not in graph):
+            raise SettingsError("vault file: graph.model_is must be 'kept' or 'secret', and needs graph.model.")
+        if status == KEPT and "model" in self.tables["public"]:
+            raise SettingsError("vault file: a kept model guides its own search; drop public.model, or say 'secret'.")
+        return bool(status == KEPT)
 
     def public_files(self) -> tuple[Path, Path, Path | None]:
         """Where features, snapshot and, if nodes have names, node ids are; no file is opened."""
@@ -176,9 +202,10 @@ class VaultFile:
     def secrets(self, context: PublicContext) -> Secrets | None:
         """The secret model and features, where there are any."""
         graph = self.tables["graph"]
-        if not {"model", "features"} & set(graph):
+        secret = {"model", "features"} & set(graph) - ({"model"} if self._model_is_kept() else set())
+        if not secret:
             return None
-        model = load_model(self._path("graph", "model")) if "model" in graph else None
+        model = load_model(self._path("graph", "model")) if "model" in secret else None
         return Secrets(context, model=model, features=self._path("graph", "features") if "features" in graph else None)
 
     def checked_price(self, epsilon: str | None) -> Fraction:
@@ -192,8 +219,14 @@ class VaultFile:
         return least
 
     def _first_limit(self) -> Limit:
-        each = self.tables["budget"].get("limit_per_analyst")
-        return Limit.of(self._text("budget", "limit"), each, self._contract())
+        budget = self.tables["budget"]
+        return Limit.of(
+            self._text("budget", "limit"),
+            budget.get("limit_per_analyst"),
+            self._contract(),
+            per_node=budget.get("limit_per_node"),
+            period=budget.get("period", ""),
+        )
 
     def _contract(self) -> Contract:
         """What the limit counts."""
@@ -243,7 +276,16 @@ class VaultFile:
         days = table.get("log_days", LOG_DAYS)
         if isinstance(days, bool) or not isinstance(days, int) or not 0 < days <= LONGEST_LOG:
             raise SettingsError(f"vault file: service.log_days is {days!r}; give a number from 1 to {LONGEST_LOG}.")
-        return ServiceSettings(self._in_folder(str(table.get("database", f"{SQLITE}service.db"))), days)
+        named = [key for key in ("identity_header", "people", "identity_secret_file") if key in table]
+        if named and not {"identity_header", "people"} <= set(named):
+            raise SettingsError("vault file: service.identity_header and service.people belong together; give both.")
+        return ServiceSettings(
+            self._in_folder(str(table.get("database", f"{SQLITE}service.db"))),
+            days,
+            self._text("service", "identity_header") if named else None,
+            self._path("service", "identity_secret_file") if "identity_secret_file" in named else None,
+            self._path("service", "people") if named else None,
+        )
 
     def _in_folder(self, url: str) -> str:
         """SQLite's files are relative to the vault file."""

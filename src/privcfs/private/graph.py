@@ -1,7 +1,8 @@
 """The secret: an undirected simple graph as sorted neighbour lists.
 
 Zone: private
-Claim: holds edges and never shows them; a release depends on them only through an evaluator's sealed outcomes.
+Claim: holds edges and never shows them; a release depends on them only through an evaluator's sealed outcomes. The
+    own edges of a node are cut out into a value that holds nothing else.
 Why: sealed; the number of nodes is public input and never inferred from edges; loading faults precede serving.
 Check: tests/private/test_graph.py::test_every_way_in_gives_the_same_graph
 """
@@ -22,6 +23,21 @@ from privcfs.tables.neighbours import Neighbours
 from privcfs.tables.store import PAIRS, open_store
 
 Indices = NDArray[np.int64]
+
+
+@final
+class OwnEdges(Sealed):
+    """The private edges of one node, and nothing else: what own-edge reading hands to an evaluator.
+
+    Args:
+        node: The node's number.
+        neighbours: Its private neighbours, ascending.
+    """
+
+    __slots__ = ("neighbours", "node")
+
+    def __init__(self, node: int, neighbours: Indices) -> None:
+        self.node, self.neighbours = node, neighbours
 
 
 @final
@@ -261,6 +277,17 @@ class PrivateGraph(Sealed):
         """
         start, stop = self._lists.starts[node], self._lists.starts[node + 1]
         return np.asarray(self._lists.others[start:stop], np.int64)
+
+    def own(self, node: int) -> OwnEdges:
+        """Cuts out the edges of one node.
+
+        Args:
+            node: The node's number.
+
+        Returns:
+            A sealed copy of these edges, through which no other edge can be read.
+        """
+        return OwnEdges(node, self.neighbours(node).copy())
 
     def neighbours_of(self, nodes: Indices) -> tuple[Indices, Indices]:
         """The private neighbours of several nodes, concatenated.

@@ -18,6 +18,10 @@ class Assumption(Enum):
     )
     BACKBONE_PUBLIC = "The model is public; if it was trained on private edges, that disclosure is accounted elsewhere."
     BACKBONE_FROM_SNAPSHOT = "The model was trained on public data and the snapshot alone."
+    MODEL_KEPT = (
+        "The model that decides is not published, and nothing is promised about it. It owes nothing to private edges, "
+        "or its training is accounted elsewhere."
+    )
     MODEL_SECRET = (
         "The model that decides is secret and protected with the graph; the public one only guides, and was made from "
         "public data, or what it owes to secrets is accounted elsewhere."
@@ -42,24 +46,29 @@ DEFAULT = frozenset(
 )
 
 
-def hiding(*, model: bool = False, features: bool = False, snapshot: bool = False) -> frozenset[Assumption]:
+def hiding(
+    *, model: bool = False, features: bool = False, snapshot: bool = False, kept_model: bool = False
+) -> frozenset[Assumption]:
     """The assumptions of a real vault in which more than the edges is secret.
 
     Args:
         model: Whether the model that decides is secret; by default False. The context's model then only guides.
         features: Whether the features that are evaluated are secret; by default False.
         snapshot: Whether the snapshot was released with differential privacy from the private edges; by default False.
+        kept_model: Whether the context's model is kept unpublished without a promise about it; by default False, and
+            it is public.
 
     Returns:
         The assumptions, for `PublicContext(..., assumptions=...)`.
     """
     shown = {
-        Assumption.BACKBONE_PUBLIC: model,
+        Assumption.BACKBONE_PUBLIC: model or kept_model,
         Assumption.FEATURES_PUBLIC: features,
         Assumption.SNAPSHOT_FIXED: snapshot,
     }
     hidden = {
         Assumption.MODEL_SECRET: model,
+        Assumption.MODEL_KEPT: kept_model and not model,
         Assumption.FEATURES_SECRET: features,
         Assumption.SNAPSHOT_PRIVATE: snapshot,
     }

@@ -1,5 +1,7 @@
 """How the confidence in an answer is written, in numbers and in words, and how a paid yes or no changes it."""
 
+import re
+
 MEANING = (
     "The probability that this change flips the decision, given that it was drawn. It is computed from public data "
     "alone: on imagined graphs, and calibrated where a part of the public pairs was hidden. It is no guarantee."
@@ -9,6 +11,13 @@ MEANING = (
 def said(confidence: float | None) -> str | None:
     """Three digits, as JSON shows it: the text has the same length for every confidence."""
     return None if confidence is None else f"{min(max(confidence, 0.0), 1.0):.3f}"
+
+
+def read_confidence(text: str | None) -> float | None:
+    """The inverse of `said`."""
+    if text is not None and not re.fullmatch(r"[01]\.[0-9]{3}", text):
+        raise ValueError("a confidence must be a probability with three digits")
+    return None if text is None else float(text)
 
 
 def in_percent(confidence: float | None) -> str:

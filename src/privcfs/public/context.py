@@ -19,7 +19,7 @@ from privcfs.tables.edges import EdgeListReader
 from privcfs.tables.features import TableNames, read_features
 from privcfs.tables.names import Nodes, read_node_ids
 from privcfs.tables.neighbours import Neighbours, gather
-from privcfs.tables.store import FEATURES, PAIRS, SUFFIX, checksums_of, open_store
+from privcfs.tables.store import FEATURES, PAIRS, SUFFIX, checksums_of, open_store, taken
 
 FeatureRow = tuple[NDArray[np.int32], NDArray[np.float32]]
 DIGITS = re.compile(r"[0-9]{1,18}")
@@ -66,7 +66,8 @@ class FeatureRows:
         _, entries = gather(starts, nodes)
         ends = np.concatenate([[0], np.cumsum(starts[nodes + 1] - starts[nodes])])
         shape = (len(nodes), self.features.shape[1])
-        return sp.csr_array((self.features.data[entries], self.features.indices[entries], ends), shape=shape)
+        values, numbers = taken(self.features.data, entries), taken(self.features.indices, entries)
+        return sp.csr_array((values, numbers, ends), shape=shape)
 
 
 class PublicContext(FeatureRows):

@@ -56,6 +56,11 @@ class Intervention:
         return len(self.delete) + len(self.add) + len(self.mask)
 
     @property
+    def operations(self) -> frozenset[tuple[str, object]]:
+        """The kind of each operation, and the pair or the feature that it acts on."""
+        return frozenset((kind, one) for kind in ("delete", "add", "mask") for one in getattr(self, kind))
+
+    @property
     def nodes(self) -> tuple[int, ...]:
         """The nodes of its pairs, ascending."""
         return tuple(sorted({node for ends in self.delete + self.add for node in ends}))

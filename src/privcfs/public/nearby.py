@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from privcfs.public.context import PublicContext
 from privcfs.public.per_context import per_context
 from privcfs.tables.neighbours import Neighbours, distinct
+from privcfs.tables.store import taken
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
@@ -53,7 +54,7 @@ def some_neighbours(snapshot: Neighbours, nodes: Numbers) -> tuple[Numbers, Numb
     position = np.repeat(np.arange(len(nodes)), counts)
     rank = np.arange(len(position)) - (np.cumsum(counts) - counts)[position]
     entries = snapshot.starts[nodes][position] + rank * degrees[position] // counts[position]
-    return position, np.asarray(snapshot.others[entries], np.int64)
+    return position, np.asarray(taken(snapshot.others, entries), np.int64)
 
 
 def snapshot_logits(context: PublicContext, nodes: Numbers) -> Floats:

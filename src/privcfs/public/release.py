@@ -9,7 +9,7 @@ from typing import Any
 
 from privcfs.errors import InputError
 from privcfs.public.assumptions import Assumption
-from privcfs.public.confidence import in_percent, said
+from privcfs.public.confidence import in_percent, read_confidence, said
 from privcfs.public.epsilon import parse_epsilon, show
 from privcfs.public.interventions import Intervention
 from privcfs.public.labels import labels_from_dict, labels_to_dict
@@ -67,6 +67,8 @@ class Release:
             Releases that differ in labels alone are equal.
         confidence: The public probability that the intervention flips the decision, given that it was drawn; None, the
             default, where nothing is believed, as by methods without a guide and by version 0.1.
+        accounts: What all answers of the vault together may tell about one edge, about a person and about any two
+            graphs, where nodes have accounts; empty, the default, where the price counts for everyone.
     """
 
     target: int
@@ -80,6 +82,7 @@ class Release:
     request_id: str
     labels: Mapping[int, str] = field(default_factory=dict, compare=False)
     confidence: float | None = None
+    accounts: str = ""
 
     def __post_init__(self) -> None:
         if self.confidence is not None:  # Rounded as it is written, so that reading and writing agree.
@@ -113,7 +116,8 @@ class Release:
         }
         believed = {} if self.confidence is None else {"confidence": said(self.confidence)}
         named = {"labels": labels_to_dict(self.labels)} if self.labels else {}
-        return {**fields, **believed, **named}
+        together = {"accounts": self.accounts} if self.accounts else {}
+        return {**fields, **believed, **named, **together}
 
     def to_json(self) -> str:
         """Canonical text: the same release is the same bytes."""
@@ -134,6 +138,8 @@ class Release:
         """
         try:
             fields = json.loads(text)
+            if "kind" in fields:
+                raise InputError(f"this is {fields['kind']!r}, not a release; it is for the person concerned alone.")
             if fields["format"] != FORMAT:
                 raise InputError(f"release has format {fields['format']}; this version reads format {FORMAT}.")
             guarantee = fields["guarantee"]
@@ -155,7 +161,8 @@ class Release:
                 analyst=str(fields["analyst"]),
                 request_id=str(fields["request_id"]),
                 labels=labels_from_dict(fields.get("labels", {})),
-                confidence=_confidence(fields.get("confidence")),
+                confidence=read_confidence(fields.get("confidence")),
+                accounts=str(fields.get("accounts", "")),
             )
         except (KeyError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
             raise InputError(
@@ -164,13 +171,6 @@ class Release:
 
     def __str__(self) -> str:
         return f"{self.target_name}: {self.intervention} (epsilon {show(self.epsilon)}){in_percent(self.confidence)}"
-
-
-def _confidence(text: str | None) -> float | None:
-    """Three digits, such as 0.734."""
-    if text is not None and not re.fullmatch(r"[01]\.[0-9]{3}", text):
-        raise ValueError("confidence must be a probability with three digits")
-    return None if text is None else float(text)
 
 
 def _fraction(text: str) -> Fraction:

@@ -1,7 +1,7 @@
 """The HTTP application of one vault. Every answer is a function of public data, keys, and paid releases.
 
-Endpoints stand in `asking.py` and `owning.py`. This file puts them together with the middleware (`watch.py`), the
-errors, the web console, /health, and the background threads.
+Endpoints stand in `asking.py`, `advising.py` and `owning.py`. This file puts them together with the middleware
+(`watch.py`), the errors, the web console, /health, and the background threads.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -16,31 +16,34 @@ from starlette.exceptions import HTTPException
 
 from privcfs.errors import NoKey, PrivcfsError
 from privcfs.gate.vault import Vault
-from privcfs.service import asking, owning
+from privcfs.service import advising, asking, owning
 from privcfs.service.doorkeeper import Doorkeeper
 from privcfs.service.health import LEDGER, LOG, Health, Housekeeper
+from privcfs.service.identity import Identities
 from privcfs.service.keys import Keys
 from privcfs.service.log import Log
 from privcfs.service.marks import marks_of
 from privcfs.service.metrics import Metrics
+from privcfs.service.overview import Spending
 from privcfs.service.pace import Pace
 from privcfs.service.schemas import PROBLEMS, Problem
 from privcfs.service.state import Service, This
 from privcfs.service.watch import MOST_AT_ONCE, Watch
 
+SCRIPTS = ("console", "common", "drawing", "person", "analyst", "answers", "node_field", "owner")
 CONSOLE = (
     ("/", "index.html", "text/html"),
-    ("/console.js", "console.js", "text/javascript"),
     ("/console.css", "console.css", "text/css"),
+    *((f"/{name}.js", f"{name}.js", "text/javascript") for name in SCRIPTS),
 )
 OPEN_TO_ALL = APIRouter()
-ROUTERS = (asking.ROUTER, owning.ROUTER, OPEN_TO_ALL)
+ROUTERS = (asking.ROUTER, advising.ROUTER, advising.FOR_ANYONE, owning.ROUTER, OPEN_TO_ALL)
 
 
-def make_app(vault: Vault, keys: Keys, log: Log) -> FastAPI:
-    """The service of one vault."""
+def make_app(vault: Vault, keys: Keys, log: Log, identities: Identities | None = None) -> FastAPI:
+    """The service of one vault; with `identities`, a reverse proxy may say who asks."""
     metrics = Metrics(lambda: vault.failures)
-    service = Service(vault, keys, log, metrics, Pace(), Health(), CapacityLimiter(MOST_AT_ONCE))
+    service = Service(vault, keys, log, metrics, Pace(), Health(), CapacityLimiter(MOST_AT_ONCE), Spending())
     app = FastAPI(
         title="privcfs",
         version="1",
@@ -57,7 +60,7 @@ def make_app(vault: Vault, keys: Keys, log: Log) -> FastAPI:
     _add_errors(app)
     _add_console(app)
     marks = marks_of(route for router in ROUTERS for route in router.routes)
-    app.add_middleware(Watch, Doorkeeper(keys, service.pace), log, service.metrics, marks)
+    app.add_middleware(Watch, Doorkeeper(keys, service.pace, identities), log, service.metrics, marks)
     return app
 
 
@@ -107,7 +110,7 @@ def _add_errors(app: FastAPI) -> None:
 
 
 def _add_console(app: FastAPI) -> None:
-    """The web console consists of three files of this package, and loads nothing from elsewhere."""
+    """The web console consists of a few files of this package, and loads nothing from elsewhere."""
     for path, name, media_type in CONSOLE:
         content = (resources.files("privcfs.service") / "console" / name).read_bytes()
         app.add_api_route(path, _page(content, media_type), include_in_schema=False, name=name)

@@ -34,6 +34,21 @@ async def owner_only(key: Caller) -> None:
         raise NotAllowed("this is for the owner's key.")
 
 
+async def no_person(key: Caller) -> None:
+    """Refuses the keys of persons, which are for advice about their own nodes."""
+    if key.role == "person":
+        raise NotAllowed("a person's key is for advice about its own nodes: POST /v1/advice.")
+
+
+async def person_only(key: Caller) -> None:
+    """Refuses every key that is not a person's: advice is computed from her own edges, and is for her alone."""
+    if key.role != "person":
+        raise NotAllowed(
+            "advice is for the person concerned, and not for publication: it is computed from her own connections. It "
+            "needs a key that is bound to her node; with this one, ask for a release."
+        )
+
+
 def _node_in_path(
     target: Annotated[str, Path(min_length=1, max_length=200)], by_number: Annotated[bool, Query()] = False
 ) -> int | str:

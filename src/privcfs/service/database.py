@@ -24,6 +24,13 @@ KEYS = sql.Table(
     sql.Column("revoked", sql.String(32)),
     sql.Column("terms", sql.Text, nullable=False),
 )
+# Pages of keys are read in this order, and keys of whole populations are counted by role.
+INDEXES = (
+    sql.Index("service_keys_by_age", KEYS.c.made, KEYS.c.name),
+    sql.Index("service_keys_by_role", KEYS.c.role, KEYS.c.made, KEYS.c.name),
+    sql.Index("service_keys_by_analyst", KEYS.c.analyst),
+    sql.Index("service_keys_by_end", KEYS.c.role, KEYS.c.revoked, KEYS.c.ends),
+)
 LOG = sql.Table(
     "service_log",
     TABLES,
@@ -47,6 +54,8 @@ def open_database(url: str) -> sql.Engine:
             _restrict_to_owner(address.database)
             sql.event.listen(engine, "connect", _use_write_ahead_log)
         TABLES.create_all(engine)
+        for index in INDEXES:  # A database of an earlier version has the tables without them.
+            index.create(engine, checkfirst=True)
     except (sql.exc.SQLAlchemyError, ImportError, OSError):
         raise SettingsError("service database cannot be opened; write sqlite:///service.db.") from None
     return engine

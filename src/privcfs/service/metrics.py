@@ -12,6 +12,7 @@ from prometheus_client.registry import Collector
 
 from privcfs.gate.failures import Failures
 
+ONLY_COUNTED = frozenset({"/v1/advice"})  # its seconds depend on one person's edges
 COARSE = (0.05, 0.25, 1.0, 5.0)  # seconds: finer ones would tell of evaluation times
 
 
@@ -26,17 +27,24 @@ class Metrics:
             "privcfs_seconds", "Seconds to an answer", ["path"], buckets=COARSE, registry=self._registry
         )
         self._releases = Counter("privcfs_releases", "Releases handed out", registry=self._registry)
+        self._advice = Counter("privcfs_advice", "Pieces of advice handed out", registry=self._registry)
         self._missed = Counter("privcfs_housekeeping_failures", "Head or log not written", registry=self._registry)
         self._registry.register(_FailureCollector(failures))
 
     def answered(self, method: str, path: str, status: int, seconds: float) -> None:
         """One request."""
         self._requests.labels(method, path, str(status)).inc()
+        if path in ONLY_COUNTED:
+            return
         self._seconds.labels(path).observe(next((edge for edge in COARSE if seconds <= edge), 2 * COARSE[-1]))
 
     def released(self, number: int) -> None:
         """So many releases."""
         self._releases.inc(number)
+
+    def advised(self) -> None:
+        """One piece of advice. Nothing else is counted of it: it depends on a person's own edges."""
+        self._advice.inc()
 
     def missed(self) -> None:
         """The head or the log could not be written."""

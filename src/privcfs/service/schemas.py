@@ -1,14 +1,17 @@
 """What requests and refusals look like as JSON. FastAPI checks requests against these models and documents them."""
 
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from privcfs.gate.questions.advice import MOST_ALTERNATIVES
 
 LONGEST_BATCH = 100
 # The status codes that any endpoint may answer with; OpenAPI shows these descriptions.
 PROBLEMS = {
     400: "The request cannot be read",
     401: "No valid key",
+    402: "Beyond the budget",
     403: "Not with this key",
     404: "No such node, release or page",
     405: "Not this method",
@@ -16,12 +19,25 @@ PROBLEMS = {
     409: "A request id was used before with other parameters",
     413: "Too large",
     422: "Not understood, or not possible",
-    429: "Beyond the budget, or too fast",
+    429: "Too fast",
     431: "The head is too large",
     503: "Busy, or the ledger does not answer: ask again with the same request id",
 }
 Text = Annotated[str, Field(min_length=1, max_length=200)]
 Number = Annotated[int, Field(strict=True, ge=0, lt=10**18)]
+RequestId = Annotated[str, Field(min_length=1, max_length=100)]
+
+
+def _decimal(value: object) -> object:
+    """A JSON number as its decimal text, so that a price stays exact; other values are left to the checks that follow.
+
+    JSON gives a number with a fraction as a float, whose shortest text is what was written as long as that has fifteen
+    digits at most. A text with more than nine places is refused, in words, where prices are parsed.
+    """
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+Price = Annotated[Text, BeforeValidator(_decimal, json_schema_input_type=str | int | float)]
 
 
 class Question(BaseModel):
@@ -30,8 +46,8 @@ class Question(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     target: Text | Number
-    epsilon: Text
-    request_id: Annotated[str, Field(min_length=1, max_length=100)] | None = None
+    epsilon: Price
+    request_id: RequestId | None = None
 
 
 class Batch(BaseModel):
@@ -42,15 +58,49 @@ class Batch(BaseModel):
     questions: Annotated[list[Question], Field(min_length=1, max_length=LONGEST_BATCH)]
 
 
+class Confirmation(BaseModel):
+    """Whether a change flips the decision: a noisy yes or no at a price.
+
+    The change is that of a release of yours (`release`, its request id), that of a `certificate`, or any
+    `intervention` about a `target`: exactly one of the three.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    release: RequestId | None = None
+    certificate: dict[str, Any] | None = None
+    target: Text | Number | None = None
+    intervention: dict[str, Any] | None = None
+    epsilon: Price
+    request_id: RequestId | None = None
+
+
+class AdviceAsked(BaseModel):
+    """What a person wants to know about herself.
+
+    `target` may be left out where the key is bound to one node. `told` is the class that she was told. With `epsilon`
+    other people's edges are read at that price, and there are no alternatives.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    target: Text | Number | None = None
+    alternatives: Annotated[int, Field(strict=True, ge=0, le=MOST_ALTERNATIVES)] = 2
+    told: Number | None = None
+    epsilon: Price | None = None
+    request_id: RequestId | None = None
+
+
 class NewKey(BaseModel):
-    """What a new key may do."""
+    """What a new key may do. A person's key is bound to at least one node, her own."""
 
     model_config = ConfigDict(extra="forbid")
 
     analyst: Text
+    role: Literal["analyst", "person"] = "analyst"
     days: Annotated[int, Field(ge=1, le=3650)] = 90
-    cap: Text | None = None
-    targets: Annotated[list[Text], Field(max_length=10_000)] | None = None
+    cap: Price | None = None
+    targets: Annotated[list[Text | Number], Field(min_length=1, max_length=10_000)] | None = None
     per_minute: Annotated[int, Field(ge=1, le=100_000)] | None = None
 
 

@@ -12,6 +12,7 @@ from privcfs.service.health import Health
 from privcfs.service.keys import Keys
 from privcfs.service.log import Log
 from privcfs.service.metrics import Metrics
+from privcfs.service.overview import Spending
 from privcfs.service.pace import Pace
 
 
@@ -31,6 +32,7 @@ class Service:
     pace: Pace
     health: Health
     threads: CapacityLimiter
+    spending: Spending
 
     @property
     def ledger(self) -> Ledger:

@@ -116,6 +116,7 @@ class Watch:
             return
         key = await self._doorkeeper.find(scope["headers"])
         scope.setdefault("state", {})["key"] = key
+        scope["headers"] = self._doorkeeper.strip(scope["headers"])
         self._doorkeeper.hold_to_pace(key)
         timed = (scope["method"], scope["path"]) in self._marks.timed
         self._check_places(timed, key)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privcfs.errors import ContextError
-from privcfs.tables.store import PAIRS, checksums_of
+from privcfs.tables.store import PAIRS, checksums_of, taken
 
 Numbers = NDArray[np.int64]
 MOST_PAIRS = 2**24  # upper bound on the pairs of a graph that is looked at as a whole
@@ -68,7 +68,7 @@ class Neighbours:
     def neighbours_of(self, nodes: Numbers) -> tuple[Numbers, Numbers]:
         """The neighbours of several nodes, concatenated: for each entry its position in `nodes`, and the neighbour."""
         position, entries = gather(self.starts, nodes)
-        return position, np.asarray(self.others[entries], np.int64)
+        return position, np.asarray(taken(self.others, entries), np.int64)
 
     def degrees(self, nodes: Numbers) -> Numbers:
         """How many neighbours each node has."""

@@ -37,6 +37,7 @@ MOST_NODES = 2**31 - 1
 PIECE = 2**24  # bytes that are hashed at a time
 MAPPED: "WeakSet[mmap.mmap]" = WeakSet()
 MOST_RESIDENT = 2**28  # bytes of stores in memory
+BLOCK = 2**14  # entries that are read at a time; each may bring sixteen pages into memory
 STATM = "/proc/self/statm"
 ADVISED = hasattr(mmap, "MADV_DONTNEED") and os.path.exists(STATM)  # on Linux; elsewhere the system decides alone
 
@@ -190,6 +191,17 @@ def resting() -> Iterator[None]:
         yield
     finally:
         RESIDENT.let_go()
+
+
+def taken(array: Array, entries: NDArray[np.int64]) -> Array:
+    """Some entries of an array, read in blocks where they are many, so that few pages of a store are in memory."""
+    if len(entries) <= BLOCK:
+        return array[entries]
+    found = np.empty(len(entries), array.dtype)
+    for start in range(0, len(entries), BLOCK):
+        found[start : start + BLOCK] = array[entries[start : start + BLOCK]]
+        RESIDENT.let_go()
+    return found
 
 
 @final

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 from math import exp
 from typing import final
 
@@ -35,8 +35,8 @@ from privcfs_lab.audit.checks import (
     as_pairs,
     compare,
     edge_neighbours,
+    law_of,
     node_neighbours,
-    release_law,
     worst,
 )
 from privcfs_lab.audit.twins import FilteredSupport, Overconfident, PrivateOrder, Understated
@@ -105,12 +105,10 @@ def _small_graphs(worlds: list[tuple[PublicContext, Pairs]]) -> Iterator[Row]:
         ("paper's check, gated", _edges, Gated(), Exponential(), None),
         ("paper's check, soft", _edges, Soft(), Exponential(), None),
     ]
-    for mechanism in ("exponential", "permute-and-flip"):
-        for utility in UTILITIES:
-            scopes: list[tuple[str, Neighbours]] = [("node", _nodes), ("any graph", _anything)]
-            for name, neighbours in scopes:
-                title = f"{name} against {name}, {utility}, {mechanism}"
-                plans.append((title, neighbours, UTILITIES[utility], MECHANISMS[mechanism], None))
+    scopes: list[tuple[str, Neighbours]] = [("node", _nodes), ("any graph", _anything)]
+    for mechanism, utility, (scope, neighbours) in product(MECHANISMS, UTILITIES, scopes):
+        title = f"{scope} against {scope}, {utility}, {mechanism}"
+        plans.append((title, neighbours, UTILITIES[utility], MECHANISMS[mechanism], None))
     for title, neighbours, utility_, mechanism_, printed in plans:
         range_ = printed or utility_.grid(SMALL.caps).range
         finding = worst(
@@ -190,7 +188,7 @@ def no_flip_law(printed: Fraction | None, mechanism: Mechanism) -> NDArray[np.fl
     """The release distribution where no candidate flips, at epsilon 8."""
     context, pairs = boundary_contexts()["no feasible flip"]
     setting = Setting(context, 0, lambda _: BOUNDARY, Gated(), mechanism, EIGHT, printed)
-    return release_law(setting, pairs)[2]
+    return law_of(setting, pairs)[2]
 
 
 def _hostile_rows() -> Iterator[Row]:

@@ -64,7 +64,7 @@ class Setting:
 
 def compare(setting: Setting, first: Pairs, second: Pairs) -> Finding:
     """One release on each of two private graphs."""
-    releases = [release_law(setting, pairs) for pairs in (first, second)]
+    releases = [law_of(setting, pairs) for pairs in (first, second)]
     (candidates, scores, law), (other_candidates, other_scores, other_law) = releases
     if candidates != other_candidates:
         return Finding(1, same_support=False, ratio=float("inf"))
@@ -73,7 +73,8 @@ def compare(setting: Setting, first: Pairs, second: Pairs) -> Finding:
     return Finding(1, True, Fraction(moved, scores.grid.denominator), ratio)
 
 
-def release_law(setting: Setting, pairs: Pairs) -> tuple[Candidates, Scores, NDArray[np.float64]]:
+def law_of(setting: Setting, pairs: Pairs) -> tuple[Candidates, Scores, NDArray[np.float64]]:
+    """The candidates on one private graph, their scores, and the probability with which each is released."""
     graph = PrivateGraph.from_edges(pairs, number_of_nodes=setting.context.number_of_nodes)
     candidates = setting.rule(graph).propose(setting.context, setting.target)
     scores = setting.utility.score(evaluate(graph, setting.context, candidates, UNLIMITED))

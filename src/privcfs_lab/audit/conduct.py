@@ -145,13 +145,13 @@ def differences(first: Callable[[], Vault], second: Callable[[], Vault], target:
 
 def _answers(open_vault: Callable[[], Vault], target: int) -> dict[str, str]:
     opened: list[Vault] = []
-    answers = {OPENING: _seen(lambda: opened.append(open_vault()))}
+    answers = {OPENING: seen(lambda: opened.append(open_vault()))}
     for name, request in requests(target).items():
-        answers[name] = _seen(partial(request, opened[0])) if opened else ""
+        answers[name] = seen(partial(request, opened[0])) if opened else ""
     return answers
 
 
-def _seen(request: Callable[[], object]) -> str:
+def seen(request: Callable[[], object]) -> str:
     """The answer or the error, and everything that is said meanwhile."""
     with _overheard() as noise:
         try:

@@ -19,6 +19,10 @@ class Depth:
     repeats: int  # trials of each broken twin
     claims: tuple[str, ...]  # prices at which shipped mechanisms are audited
     answers: int  # timed answers of each vault
+    places: int  # targets of each data set at which laws are compared on graphs that agree at the target
+    alike: int  # such graphs for each of them
+    edges: int  # of each data set that are attacked after their ends have asked
+    everyone: int | None = None  # nodes that ask before one edge is attacked; all of them if none is given
     data: tuple[str, ...] = NAMES  # graphs on which worst cases are searched for and attacks are run
     seeds: tuple[int, ...] = (0, 1, 2)
     targets: int | None = None  # of each population; all of them if none is given
@@ -33,6 +37,10 @@ QUICK = Depth(
     repeats=1,
     claims=("1",),
     answers=24,
+    places=3,
+    alike=10,
+    edges=4,
+    everyone=20,
     data=NAMES[:1],
     seeds=(0,),
     targets=1,
@@ -46,4 +54,7 @@ FULL = Depth(
     repeats=60,
     claims=("1", "4"),
     answers=1000,
+    places=60,
+    alike=40,
+    edges=60,
 )

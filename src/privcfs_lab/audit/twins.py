@@ -34,7 +34,7 @@ from privcfs.public.candidates.product import Product
 from privcfs.public.context import PublicContext
 from privcfs.public.grid import Grid
 
-REHEARSED = 9  # the most candidates on which a vault rehearses
+MOST_TRIED = 9  # the most candidates on which a vault tries its model when it is opened
 
 
 @final
@@ -331,13 +331,13 @@ class Wrapped(Utility):
 class FailingUtility(Wrapped):
     """Ends the process where an edge is missing, instead of scoring. Rejected by the differential run.
 
-    Not when a vault is opened and rehearses on a few candidates: that would be the owner's to see.
+    Not when a vault is opened and tries its model on a few candidates: that would be the owner's to see.
     """
 
     edge: bool = field(repr=False)
 
     def score(self, outcomes: Outcomes) -> Scores:
-        if not self.edge and len(outcomes.candidates) > REHEARSED:
+        if not self.edge and len(outcomes.candidates) > MOST_TRIED:
             raise Fatal
         return self.honest.score(outcomes)
 

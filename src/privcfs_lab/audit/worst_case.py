@@ -7,7 +7,7 @@ of its own range to the other, so the largest ratio over such moves is a ceiling
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 from math import log
 from typing import final
 
@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from privcfs.gate.mechanisms.mechanism import Mechanism
 from privcfs.gate.method import Method
+from privcfs.private.evaluators.outcomes import Outcomes
 from privcfs.private.graph import PrivateGraph
-from privcfs.private.utilities.soft import Soft
 from privcfs.private.utilities.utility import Scores, Utility
 from privcfs.public.candidates.candidates import Candidates
 from privcfs.public.context import PublicContext
@@ -44,6 +44,7 @@ CLIMBED = np.dtype(
         ("ceiling", np.float64),  # what the candidate list allows
     ]
 )
+SURE = 10.0  # a logit that leaves no doubt
 Law = NDArray[np.float64]
 Edge = tuple[int, int]
 
@@ -98,16 +99,24 @@ def list_ceiling(candidates: Candidates, utility: Utility, mechanism: Mechanism,
 
 
 def score_ends(candidates: Candidates, utility: Utility) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The lowest and highest score that each candidate can have on any graph, failed evaluations included."""
-    grid, weights = utility.grid(candidates.caps), utility.weights  # type: ignore[attr-defined]
-    unit, sizes = grid.denominator, candidates.sizes
-    size_terms = np.array([int(unit * weights.size_term(candidates.caps, int(size))) for size in sizes])
-    high = size_terms + int(unit * (weights.flip + weights.plausibility))
-    if isinstance(utility, Soft):
-        high[0] = size_terms[0] + int(unit * weights.plausibility)
-        return size_terms, high
-    high[0] = size_terms[0]
-    return np.zeros_like(high), high
+    """The lowest and highest score that each candidate can have on any graph, failed evaluations included.
+
+    A score is taken to be lowest and highest where no candidate flips the decision or all of them do, and where none of
+    their operations changes the graph or all of them do.
+    """
+    corners = [utility.score(_corner(candidates, utility, *both)) for both in product((False, True), repeat=2)]
+    scores = np.array([one.unseal() for one in (*corners, utility.failed(candidates))])
+    return scores.min(axis=0), scores.max(axis=0)
+
+
+def _corner(candidates: Candidates, utility: Utility, flip: bool, real: bool) -> Outcomes:
+    """What a graph would give on which every candidate but the empty set flips, or none; likewise for operations."""
+    rival = 1 if utility.desired is None else utility.desired
+    logits = np.zeros((max(rival, 1) + 1, len(candidates)))
+    logits[0 if rival else 1] = SURE
+    logits[rival, 1:] = 2 * SURE * flip
+    counts = [len(chosen) * real for chosen in candidates.pair_sets]
+    return Outcomes(candidates, logits, np.array(counts, np.int64))
 
 
 @final

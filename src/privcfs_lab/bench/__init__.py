@@ -5,6 +5,7 @@ from collections.abc import Callable
 from privcfs.embedded import Dataset, load_dataset
 from privcfs_lab.bench.kernel import as_module, generic_part, kernel_part
 from privcfs_lab.bench.large import large_part
+from privcfs_lab.bench.modules import modules_part
 from privcfs_lab.bench.part import Extent, Part
 from privcfs_lab.bench.processes import processes_part, starts_part
 from privcfs_lab.bench.releases import releases_part
@@ -17,7 +18,8 @@ PARTS: dict[str, Callable[[Dataset, Extent], Part]] = {
     "several processes": processes_part,
     "cold starts and memory": starts_part,
     "larger and larger graphs": large_part,
-    "the torch evaluator": generic_part,  # last: torch would bring its threads to the others
+    "the torch evaluator": generic_part,  # after the others: torch would bring its threads to them
+    "GAT and GraphSAGE": modules_part,
 }
 
 

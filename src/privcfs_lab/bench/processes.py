@@ -1,6 +1,7 @@
 """Several processes against what the machine's cores can do; all targets; cold starts; memory."""
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -37,6 +38,7 @@ def processes_part(data: Dataset, _: Extent) -> Part:
         rounds = [_core_scaling(data, number) for _ in range(ROUNDS)]
         alone = _all_nodes(data)
         together = _all_nodes_by_several(data, number)
+    batch = _batch(data, number)
     ours, machine = (float(np.median([one[side] for one in rounds])) for side in (0, 1))
     share = float(np.median([one / other for one, other in rounds]))
     nodes = f"all {len(data.test):,} test nodes, paper's settings, durably charged"
@@ -46,6 +48,11 @@ def processes_part(data: Dataset, _: Extent) -> Part:
         (f"evaluations' share of sgemm's scaling, median of {ROUNDS}", f"{share:.2f}", "at least 0.85"),
         (f"{nodes}: one process", f"{alone[-1]:.1f} s", "-"),
         (f"... {number} processes, one ledger", f"{together:.1f} s", "under 20 s on two cores"),
+        (
+            f"`privcfs batch --workers {number}`: the same nodes, guided, each for the first time, durably charged",
+            f"{batch:.1f} s",
+            "under 10 s on two cores",
+        ),
     ]
     words = "Seconds against targets; several processes against matrix products."
     workers = [(1, 1.0, 1.0), (number, ours, machine)]
@@ -58,7 +65,7 @@ def starts_part(_: Dataset, __: Extent) -> Part:
     return Part(
         [
             ("cold start to the first answer, paper's method", f"{paper:.2f} s", "within 2 s"),
-            ("cold start to the first answer, guided", f"{guided:.2f} s", "within 2 s"),
+            ("cold start to the first answer, guided", f"{guided:.2f} s", "within 1.5 s"),
             ("demo, peak resident memory", f"{_demo_megabytes():.0f} MB", "under 300 MB"),
         ]
     )
@@ -115,6 +122,26 @@ def _all_nodes_by_several(data: Dataset, processes: int) -> float:
         return seconds
 
 
+def _batch(data: Dataset, processes: int) -> float:
+    """The whole command, from its start to its end, in a folder whose beliefs are learned."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_vault(Path(folder), "sqlite:///budget.db", "1000000")
+        (Path(folder) / "targets.txt").write_text("\n".join(str(node) for node in data.test))
+        words = ["batch", "--targets", "targets.txt", "--epsilon", "1", "--json", "--workers", str(processes)]
+
+        def run(*words: str) -> None:
+            command = [sys.executable, "-c", RUN_PRIVCFS, *words]
+            subprocess.run(command, check=True, capture_output=True, cwd=folder, env=_of_nobody(folder))
+
+        run("guess", "0", "--json")
+        return once(partial(run, *words))
+
+
+def _of_nobody(folder: str) -> dict[str, str]:
+    """Settings of a process with a list of graphs of its own: the same edges have a budget in each measurement."""
+    return os.environ | {"PRIVCFS_GRAPHS": str(Path(folder) / "graphs.json")}
+
+
 def _cold_start(candidates: str, mechanism: str, times: int = 5) -> float:
     """Interpreter, imports, files, ledger, release: seconds."""
     with tempfile.TemporaryDirectory() as folder:
@@ -122,7 +149,9 @@ def _cold_start(candidates: str, mechanism: str, times: int = 5) -> float:
 
         def explain(target: int) -> None:
             command = [sys.executable, "-c", RUN_PRIVCFS, "explain", str(target), "--epsilon", "1", "--json"]
-            done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=folder)
+            done = subprocess.run(
+                command, check=True, capture_output=True, text=True, cwd=folder, env=_of_nobody(folder)
+            )
             assert json.loads(done.stdout)
 
         return float(np.median([once(partial(explain, target)) for target in range(times)]))

@@ -11,10 +11,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from privcfs.embedded import Dataset
-from privcfs.gate import vault as vault_module
 from privcfs.gate.accounting import Limit
 from privcfs.gate.guidance import Rehearsal
-from privcfs.gate.imagining import margins_on_imagined
 from privcfs.gate.learning import learned
 from privcfs.gate.ledger import open_ledger
 from privcfs.gate.ledger.ledger import Ledger
@@ -23,7 +21,9 @@ from privcfs.gate.mechanisms.rank_profile import SubsetSelection
 from privcfs.gate.method import Method
 from privcfs.gate.questions import release as release_module
 from privcfs.gate.vault import Vault
-from privcfs.public.beliefs.imagined import imagine
+from privcfs.private import reader as reader_module
+from privcfs.private.evaluators.imagined import evaluate_on_imagined
+from privcfs.public.beliefs.imagined import Sampling, imagine
 from privcfs.public.candidates.pairs import TwoHop
 from privcfs.public.candidates.small_sets import SmallSets
 from privcfs.public.context import PublicContext
@@ -75,7 +75,7 @@ def _split(name: str, data: Dataset, context: PublicContext, method: Method | No
         spots = {
             "propose": (release_module, "lay_out"),
             "charge": (type(ledger), "charge_all"),
-            "evaluate": (vault_module, "evaluate"),
+            "evaluate": (reader_module, "evaluate"),
             "draw": (Exponential if method else SubsetSelection, "draw"),
         }
         with stopwatch(spots) as seconds:
@@ -100,10 +100,11 @@ def _rehearsal_over_arithmetic(data: Dataset) -> float:
     ratios = []
     for target in data.test[:: len(data.test) // GUIDED].tolist():
         candidates = SmallSets().propose(context, target)
-        graphs = imagine(context, beliefs, candidates, worlds.number)
+        sampling = Sampling(worlds.number)
+        graphs = imagine(context, beliefs, candidates, sampling)
         degree = len(graphs.neighbours) + len(graphs.own_row) / graphs.number
         arithmetic = len(candidates) * graphs.number * candidate_flops(degree, model) / peak
-        rehearse = partial(margins_on_imagined, context, beliefs, candidates, worlds.number, None)
+        rehearse = partial(evaluate_on_imagined, context, beliefs, candidates, sampling)
         ratios.append(median(rehearse, 5) / arithmetic)
     return float(np.median(ratios))
 

@@ -6,6 +6,8 @@ from typing import final
 
 from privcfs_lab.experiments import (
     ablations,
+    advice,
+    audit_accounts,
     audit_pairs,
     audits,
     beliefs,
@@ -81,6 +83,10 @@ BEYOND: Mapping[str, Experiment] = {
     ),
     "audit-attacks": Experiment(audits.attacks, "known attacks on our release, the heuristic and graph-level noise"),
     "audit-questions": Experiment(audits.many_questions, "an adaptive analyst with 1, 10 and 100 questions"),
+    "audit-accounts": Experiment(
+        audit_accounts.page,
+        "own edges, accounts of nodes, advice: identical laws, an attack on one edge after everyone has asked, twins",
+    ),
     "audit-time": Experiment(audits.timing, "what the time of an answer gives away, and a public answering time"),
     "everyone": Experiment(frontier.everyone, "the same frontiers over every test node, ten seeds, five data sets"),
     "ground-truth": Experiment(ground_truth.page, "graphs whose reasons are known, with the field's four measures"),
@@ -92,6 +98,9 @@ BEYOND: Mapping[str, Experiment] = {
     ),
     "beliefs": Experiment(beliefs.page, "what each belief about hidden pairs is worth, on held-out pairs and in use"),
     "confidence": Experiment(confidence.page, "whether the confidence on a release is right"),
+    "advice": Experiment(
+        advice.page, "what own edges are worth: advice to the person concerned, and releases that read nothing else"
+    ),
     "models": Experiment(models.page, "GraphSAGE, GIN, GAT, three layers, and whole graphs with a known reason"),
     "scale": Experiment(scale.cost, "cost against the number of nodes"),
 }

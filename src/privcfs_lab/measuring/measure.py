@@ -14,7 +14,7 @@ from privcfs.private.allowance import Allowance
 from privcfs.private.evaluators import evaluate
 from privcfs.private.evaluators.outcomes import Outcomes
 from privcfs.private.graph import PrivateGraph
-from privcfs.private.utilities.soft import Soft
+from privcfs.private.utilities.gated import Gated
 from privcfs.public.context import PublicContext, Readable
 from privcfs_lab.measuring.inspection import Inspection, inspect
 from privcfs_lab.measuring.quality import quality, release_law
@@ -142,8 +142,8 @@ def public_guesses(on_snapshot: Outcomes) -> list[int]:
 
 
 def printed_range(method: Method) -> Fraction:
-    """The paper's sensitivity: 1 for the gated utility, flip and plausibility weights for the soft one."""
-    return method.utility.grid(method.candidates.caps).range if isinstance(method.utility, Soft) else Fraction(1)
+    """The paper's sensitivity: 1 for the gated utility; for the soft one, as for any other, its proven range."""
+    return Fraction(1) if isinstance(method.utility, Gated) else method.utility.grid(method.candidates.caps).range
 
 
 def nodes_within_two_steps(graph: PrivateGraph, target: int) -> int:

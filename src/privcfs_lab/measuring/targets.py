@@ -1,7 +1,7 @@
 """Who is explained: the paper's three protocols over test nodes, everyone, and a larger sample.
 
-"general", "everyone" and "sample" are public. The other two look at private margins: they diagnose, no deployment may
-use them.
+"general", "everyone", "sample" and "many" are public. The others look at private margins: they diagnose, no deployment
+may use them.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,6 +31,12 @@ def borderline(simulation: Simulation) -> list[int]:
     return sorted(int(node) for node in test[np.argsort(simulation.margins[test], kind="stable")[:10]])
 
 
+def low_margins(simulation: Simulation) -> list[int]:
+    """The hundred test nodes of lowest margin."""
+    test = simulation.data.split.test
+    return sorted(int(node) for node in test[np.argsort(simulation.margins[test], kind="stable")[:100]])
+
+
 def everyone(simulation: Simulation) -> list[int]:
     """All test nodes; where there are more than 1,000, a public draw of 1,000."""
     test = simulation.data.split.test
@@ -56,6 +62,7 @@ POPULATIONS: Mapping[str, Callable[[Simulation], list[int]]] = {
     "general": general,
     "stratified": stratified,
     "borderline": borderline,
+    "low margins": low_margins,
     "everyone": everyone,
     "sample": sample,
     "many": many,

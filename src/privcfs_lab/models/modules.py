@@ -53,6 +53,15 @@ def fitted(kind: str, depth: int, data: Labelled, steps: int = STEPS, seed: int 
     return TorchModel(module, hops=depth, number_of_features=widths[0], number_of_classes=classes)
 
 
+def untrained(kind: str, depth: int, *, features: int, classes: int, seed: int = 0) -> TorchModel:
+    """A frozen model of this kind and depth with random weights."""
+    widths = [features, *[HIDDEN] * (depth - 1), classes]
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        module = Stack([_layer(kind)(a, b) for a, b in pairwise(widths)])
+    return TorchModel(module, hops=depth, number_of_features=features, number_of_classes=classes)
+
+
 def _train(module: torch.nn.Module, data: Labelled, steps: int) -> None:
     x, edges = _tensors(data.features, data.pairs)
     labels, train = torch.from_numpy(data.labels), torch.from_numpy(data.train)

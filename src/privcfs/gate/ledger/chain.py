@@ -10,13 +10,13 @@ Why: check and insert happen inside one transaction of the only writer, so no tw
 Check: tests/contracts/test_ledgers.py::test_processes_that_race_and_die_never_pass_the_limit
 """
 
-import json
 import os
 import secrets
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from fractions import Fraction
+from itertools import islice
 from typing import Any, NamedTuple
 
 from privcfs.errors import (
@@ -27,17 +27,21 @@ from privcfs.errors import (
 )
 from privcfs.gate.accounting import Balance, Limit
 from privcfs.gate.ledger import records
+from privcfs.gate.ledger.accounts import Sums
 from privcfs.gate.ledger.claims import Claims, Keys, keys_of
 from privcfs.gate.ledger.group_commit import ADVICE, GroupCommit
 from privcfs.gate.ledger.heads import HeadFile
-from privcfs.gate.ledger.ledger import Ledger, Request
+from privcfs.gate.ledger.ledger import Charge, Ledger, Request, Standing
 from privcfs.gate.ledger.locks import SEEING
 from privcfs.gate.ledger.records import Connection
-from privcfs.gate.ledger.rules import check_new_limit
+from privcfs.gate.ledger.rules import check_new_limit, standing_of
+from privcfs.gate.ledger.tally import Tally
 from privcfs.public.epsilon import NANO
 from privcfs.public.head import Head
 
 PAGE = 1000  # rows of an export at a time
+ANSWERED = f"""EXISTS (SELECT 1 FROM entries r WHERE r.kind = 'RELEASED' AND {records.INDEXED} AND r.analyst = e.analyst
+    AND r.request_id = e.request_id)"""
 
 
 class _Held(NamedTuple):
@@ -60,6 +64,8 @@ class ChainedLedger(Ledger):
     def _open(self, limit: Limit | None, graph_id: str | None, known: Head | None, head_file: HeadFile | None) -> None:
         self._group = GroupCommit()
         self._seen: Head | None = None  # the newest row that this process knows of
+        self._tally = Tally()
+        self._adjacencies: tuple[int, frozenset[str]] = 0, frozenset()  # up to a position
         self._head_file = head_file
         self._head_is_kept = False  # from the first head that was read or written on
         with self._making() as connection:
@@ -71,9 +77,7 @@ class ChainedLedger(Ledger):
             if version == 0:
                 self._create(connection, limit, graph_id)
             elif version < records.VERSION:
-                for number in range(version + 1, records.VERSION + 1):
-                    connection.run(records.MIGRATIONS[number])
-                self._migrated(connection)
+                self._migrate(connection, version)
         self.verify(known)
         self._check_owner(limit, graph_id)
         self.keep_head()
@@ -97,6 +101,17 @@ class ChainedLedger(Ledger):
     @abstractmethod
     def _schema(self, connection: Connection) -> None:
         """Makes the tables, append-only, of the first version."""
+
+    def _migrate(self, connection: Connection, version: int) -> None:
+        """Brings tables of this version up to the newest."""
+        for number in range(version + 1, records.VERSION + 1):
+            for statement in self._statements(number):
+                connection.run(statement)
+        self._migrated(connection)
+
+    @abstractmethod
+    def _statements(self, version: int) -> list[str]:
+        """What makes tables of the version before into those of this one, in the words of this database."""
 
     @abstractmethod
     def _migrated(self, connection: Connection) -> None:
@@ -201,29 +216,47 @@ class ChainedLedger(Ledger):
         self._follow(newest, known)
 
     def balance(self, analyst: str | None = None) -> Balance:
-        mine = "" if analyst is None else "AND e.analyst = :analyst"
-        query = f"""SELECT coalesce(sum(cost), 0), count(*), coalesce(sum(CASE WHEN EXISTS (
-            SELECT 1 FROM entries r WHERE r.kind = 'RELEASED' AND {records.INDEXED} AND r.analyst = e.analyst
-            AND r.request_id = e.request_id) THEN 0 ELSE cost END), 0) FROM entries e WHERE kind = 'HELD' {mine}"""
         with self._looking() as connection:
-            values = {} if analyst is None else {"analyst": analyst}
-            (found,) = connection.run(query, **values)
             limit = records.state_of(connection).limit
-        spent, releases, held = (int(one) for one in found)
-        cap = limit.total if analyst is None else limit.per_analyst
-        return Balance(cap, Fraction(spent, NANO), Fraction(held, NANO), releases, limit.contract.unit)
+            rows = iter(records.charges_and_answers(connection, self._tally.position))
+            while page := list(islice(rows, PAGE)):
+                with SEEING:
+                    self._tally.follow(page)
+        with SEEING:
+            found = self._tally.of(analyst)
+        return _balance(found, limit.total if analyst is None else limit.per_analyst, limit)
+
+    def node_balance(self, node: int) -> Balance:
+        query = f"""SELECT coalesce(sum(cost), 0), count(*), coalesce(sum(CASE WHEN {ANSWERED} THEN 0 ELSE cost END), 0)
+            FROM accounts a JOIN entries e ON e.position = a.position WHERE a.node = :node AND a.month >= :since"""
+        with self._looking() as connection:
+            now = records.state_of(connection)
+            since = now.limit.period_of(now.accounts.month())  # "2026" comes before "2026-01"
+            (found,) = connection.run(query, node=node, since=since)
+        return _balance(found, now.limit.per_node, now.limit)
+
+    def spent_at(self, nodes: Sequence[int]) -> dict[int, Fraction]:
+        with self._looking() as connection:
+            now, sums = records.state_of(connection), records.sums_at(connection, nodes)
+        period, month = now.limit.period, now.accounts.month()
+        return {node: Fraction(sums.get(node, Sums()).within(period, month), NANO) for node in nodes}
+
+    def standing(self) -> Standing:
+        with self._looking() as connection:
+            now, edge_level = records.state_of(connection), records.edge_level_sum(connection)
+        return standing_of(now.total, now.accounts, edge_level, now.limit)
 
     def sums(self, analyst: str) -> tuple[Fraction, Fraction]:
         with self._looking() as connection:
             now = records.state_of(connection, analyst)
-        return Fraction(now.total, NANO), Fraction(now.analyst_total, NANO)
+        return Fraction(now.total - now.accounts.paid, NANO), Fraction(now.analyst_total, NANO)
 
     def change_limit(self, limit: Limit) -> None:
         known = self._known(to_write=True)
         with self._writing() as connection:
             records.newest_head(connection, known)
             now = records.state_of(connection)
-            check_new_limit(limit, now.limit, Fraction(now.total, NANO))
+            check_new_limit(limit, now.limit, Fraction(now.total - now.accounts.paid, NANO), now.accounts)
             records.append_row(
                 connection, now, records.LIMITED, "", "", 0, records.canonical(records.limit_fields(limit))
             )
@@ -239,13 +272,31 @@ class ChainedLedger(Ledger):
                 if connection.run(query, analyst=analyst, request_id=name).fetchone() is not None
             }
 
+    def charges(self, analyst: str, most: int, before: int | None = None) -> list[Charge]:
+        with self._looking() as connection:
+            return [
+                Charge(position, name, Fraction(cost, NANO), *records.day_and_terms_of(body))
+                for position, name, cost, body in records.charges_of(connection, analyst, most, before)
+            ]
+
+    def price_of(self, analyst: str, request_id: str) -> Fraction | None:
+        with self._looking() as connection:
+            now = records.state_of(connection, analyst, request_id)
+        return None if now.held is None else Fraction(now.paid, NANO)
+
     def released(self, analyst: str, request_id: str) -> str | None:
         with self._looking() as connection:
-            return records.unpadded(records.state_of(connection, analyst, request_id).released)
+            return records.state_of(connection, analyst, request_id).answer
 
     def adjacencies(self) -> set[str]:
+        """Reads the rows since the last call: a chain that lost or changed earlier ones is refused before."""
+        last, known = self._adjacencies
         with self._looking() as connection:
-            return {str(json.loads(body)["terms"]["adjacency"]) for (body,) in records.held_bodies(connection)}
+            newest = records.newest_head(connection).position
+            bodies = records.held_bodies(connection, after=last)
+            found = known | {str(records.terms_of(body)["adjacency"]) for (body,) in bodies}
+        self._adjacencies = newest, found
+        return set(found)
 
     def rows(self, after: int = 0) -> Iterator[dict[str, Any]]:
         """In pages: a slow reader keeps nobody waiting."""
@@ -288,9 +339,7 @@ class ChainedLedger(Ledger):
         if limit is None:
             raise LedgerCorrupt("ledger is empty; restore it, or give a limit to begin a new one.")
         self._schema(connection)
-        for statement in records.MIGRATIONS.values():
-            connection.run(statement)
-        self._migrated(connection)
+        self._migrate(connection, 1)
         unique = secrets.token_hex(16)  # no two ledgers begin alike
         opening = {"graph_id": graph_id or unique, "ledger": unique, **records.limit_fields(limit)}
         records.append_row(connection, records.State(), records.OPENED, "", "", 0, records.canonical(opening))
@@ -303,3 +352,9 @@ class ChainedLedger(Ledger):
                 f"limit differs from the ledger's ({records.describe(self.limit)}); give that limit, or change the "
                 "ledger's on purpose: privcfs budget --set-limit or --set-analyst-limit."
             )
+
+
+def _balance(found: Sequence[Any], most: Fraction | None, limit: Limit) -> Balance:
+    """From what is spent, the number of answers and what is held, in billionths."""
+    spent, answers, held = (int(one) for one in found)
+    return Balance(most, Fraction(spent, NANO), Fraction(held, NANO), answers, limit.contract.unit)

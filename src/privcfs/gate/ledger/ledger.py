@@ -10,12 +10,14 @@ Check: tests/contracts/test_ledgers.py::test_processes_that_race_and_die_never_p
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Literal, Protocol, final
+from typing import Any, Literal, NamedTuple, Protocol, final
 
-from privcfs.gate.accounting import Balance, Limit
+from privcfs.errors import SettingsError
+from privcfs.gate.accounting import NONE, Balance, Limit, Losses
+from privcfs.gate.contracts import Pure
 from privcfs.gate.ledger.heads import HeadFile
 from privcfs.public.epsilon import show
 from privcfs.public.head import Head
@@ -42,6 +44,9 @@ class Request:
     cap: Fraction | None = None  # the most that this analyst may spend, where it is less than anyone's
     former_digest: str = ""  # the context digest that version 0.1 would have written, where it is another
     room: int = 0  # the public length at which the answer is stored, at least that of the longest possible answer
+    nodes: tuple[int, ...] = ()  # the nodes whose own edges are read, and no other edge; empty: the whole graph
+    in_full: bool = False  # counts against the total even if it is paid at nodes: something secret is read for all
+    apart: bool = False  # the answer is for one person: it is stored beside the chain, which tells nothing of it
 
     @property
     def price(self) -> Fraction:
@@ -49,11 +54,19 @@ class Request:
         return self.epsilon if self.cost is None else self.cost
 
     @property
-    def terms(self) -> dict[str, str | int]:
-        """What was asked: an id that is used again must have the same terms."""
-        asked: dict[str, str | int] = {"question": self.question} if self.question else {}
+    def reads(self) -> list[int]:
+        """The nodes whose own edges are read, each once, in order; empty where the whole graph is read."""
+        return sorted({int(node) for node in self.nodes})
+
+    @property
+    def terms(self) -> dict[str, Any]:
+        """What was asked: an id that is used again must have the same terms. Later fields are left out if unused."""
+        asked: dict[str, Any] = {"question": self.question} if self.question else {}
         if self.delta:
             asked["delta"] = show(self.delta)
+        if self.nodes:
+            asked["reads"] = self.reads
+        asked |= {name: True for name in ("in_full", "apart") if getattr(self, name)}
         return asked | {
             "target": self.target,
             "epsilon": show(self.epsilon),
@@ -62,9 +75,39 @@ class Request:
             "adjacency": self.adjacency,
         }
 
+    def paid_at(self, limit: Limit) -> list[int]:
+        """The nodes whose accounts pay for it under these limits; none where it counts against the total alone."""
+        return [] if limit.per_node is None or self.analyst == ENTRIES else self.reads
+
+    def counts_in_full(self, limit: Limit) -> bool:
+        """Whether it counts against the total limit."""
+        return self.in_full or not self.paid_at(limit)
+
     def within(self, limit: Limit) -> Limit:
         """The limits that hold for this request; the owner's own entries count against the total alone."""
         return replace(limit, per_analyst=None) if self.analyst == ENTRIES else limit.capped(self.cap)
+
+
+class Standing(NamedTuple):
+    """Sums of a whole ledger, in the unit of its contract."""
+
+    total: Fraction  # of all costs, wherever they are paid
+    at_nodes: Fraction  # the part that is paid at nodes alone and does not count against the total limit
+    edge_level: Fraction  # entries that hold for graphs that differ in one edge
+    dearest: Fraction  # the largest sum at one node over all periods
+    dearest_in_period: Fraction
+    period: str
+    limit: Limit
+
+
+class Charge(NamedTuple):
+    """What a ledger's row says of a paid request; the answer stands in another row."""
+
+    position: int
+    request_id: str
+    cost: Fraction
+    day: str
+    terms: Mapping[str, Any]  # what was asked, as in `Request.terms`
 
 
 class Claim(Protocol):
@@ -114,24 +157,76 @@ class Ledger(ABC):
 
     @abstractmethod
     def balance(self, analyst: str | None = None) -> Balance:
-        """The whole account, or one analyst's part of it."""
+        """What counts against the total limit or, with an analyst, all that this analyst has spent."""
+
+    @abstractmethod
+    def node_balance(self, node: int) -> Balance:
+        """The account of one node in the present period; its limit is None where nodes have no accounts."""
+
+    @abstractmethod
+    def spent_at(self, nodes: Sequence[int]) -> Mapping[int, Fraction]:
+        """What was paid at each of these nodes in the present period."""
+
+    @abstractmethod
+    def standing(self) -> Standing:
+        """The sums from which `losses` follow; quick, however long the account is."""
+
+    def losses(self) -> Losses:
+        """What may have been told about one edge, about one person and about any two graphs.
+
+        Raises:
+            SettingsError: The contract is not `pure`, so that sums of costs are not epsilons that add up.
+        """
+        now = self.standing()
+        if not isinstance(now.limit.contract, Pure):
+            raise SettingsError("losses for one edge, a person and any two graphs are for the contract pure.")
+        everything = now.total - now.edge_level
+        return Losses(
+            whole=everything - now.at_nodes,
+            edge_level=now.edge_level,
+            dearest_node=now.dearest,
+            dearest_node_in_period=now.dearest_in_period,
+            everything=everything,
+            limit=now.limit,
+            period=now.period,
+        )
 
     def sums(self, analyst: str) -> tuple[Fraction, Fraction]:
-        """What is spent in all and by one analyst. This is quicker than `balance` where an account is long."""
+        """What counts against the total, and what one analyst has spent. This is quicker than `balance`."""
         return self.balance().spent, self.balance(analyst).spent
 
     def account_of(self, analyst: str, cap: Fraction | None = None) -> Balance:
         """One analyst's account. Its limit is the least of those that hold for this analyst alone, `cap` included."""
-        balance, total = self.balance(analyst), self.limit.total
-        own = [limit for limit in (balance.limit, cap) if limit is not None]
-        return replace(balance, limit=min(*own, total) if own else None)
+        balance, limit = self.balance(analyst), self.limit
+        own = [most for most in (balance.limit, cap) if most is not None]
+        if own and limit.per_node is None:
+            own.append(limit.total)
+        return replace(balance, limit=min(own, default=None))
 
-    def left_for(self, analyst: str, cap: Fraction | None = None) -> tuple[Fraction, Literal["you", "everyone"]]:
-        """What this analyst may still spend, and whose limit that is: their own, or that of all analysts together."""
+    def left_for(
+        self, analyst: str, cap: Fraction | None = None, nodes: Sequence[int] = (), *, in_full: bool = False
+    ) -> tuple[Fraction, Literal["you", "everyone", "node"]]:
+        """What this analyst may still spend on a question, and whose limit that is.
+
+        Args:
+            analyst: Who asks.
+            cap: A further limit of this analyst; by default none.
+            nodes: The nodes whose own edges the question reads, and no other edge; by default none: the whole graph.
+            in_full: Whether the question counts against the total even if it is paid at nodes; by default it does not.
+
+        Returns:
+            The least of what is left, and "you" for a limit of this analyst, "everyone" for the total limit, or "node"
+            for the account of a node.
+        """
         (whole, own), limit = self.sums(analyst), self.limit
-        everyone = max(limit.total - whole, Fraction(0))
-        yours = [max(most - own, Fraction(0)) for most in (limit.per_analyst, cap) if most is not None]
-        return (min(yours), "you") if yours and min(yours) < everyone else (everyone, "everyone")
+        left: list[tuple[Fraction, Literal["you", "everyone", "node"]]] = []
+        if limit.per_node is None or not nodes or in_full:
+            left.append((limit.total - whole, "everyone"))
+        if limit.per_node is not None and nodes:
+            left += [(limit.per_node - spent, "node") for spent in self.spent_at(nodes).values()]
+        left += [(most - own, "you") for most in (limit.per_analyst, cap) if most is not None]
+        least, whose = min(left, key=lambda one: one[0])
+        return max(least, NONE), whose
 
     @property
     @abstractmethod
@@ -145,6 +240,14 @@ class Ledger(ABC):
     @abstractmethod
     def paid(self, analyst: str, request_ids: Sequence[str]) -> set[str]:
         """Which of these requests are paid, whether or not they are answered."""
+
+    @abstractmethod
+    def charges(self, analyst: str, most: int, before: int | None = None) -> list[Charge]:
+        """What one analyst has paid for, the newest first, at most so many and of rows before a position."""
+
+    @abstractmethod
+    def price_of(self, analyst: str, request_id: str) -> Fraction | None:
+        """What a request has cost; None where it is not paid."""
 
     @abstractmethod
     def released(self, analyst: str, request_id: str) -> str | None:
@@ -164,7 +267,10 @@ class Ledger(ABC):
         Command line, service and console all say it in these words. Where more is spent than the limit allows by now,
         what is spent counts.
         """
-        limit, narrower = self.limit, self.narrower()
+        limit = self.limit
+        if limit.per_node is not None:
+            return self.losses().promise()
+        narrower = self.narrower()
         words = limit.contract.meaning(max(limit.total, self.balance().spent))
         if not narrower:
             return words

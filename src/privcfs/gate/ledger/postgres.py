@@ -31,7 +31,7 @@ from privcfs.gate.accounting import Limit
 from privcfs.gate.ledger.chain import ChainedLedger
 from privcfs.gate.ledger.claims import Claims, Keys
 from privcfs.gate.ledger.heads import HeadFile
-from privcfs.gate.ledger.records import TABLE, VERSION, Connection
+from privcfs.gate.ledger.records import MIGRATIONS, TABLE, VERSION, Connection
 from privcfs.public.head import Head
 
 APPEND_ONLY = """
@@ -40,6 +40,22 @@ $$ BEGIN RAISE EXCEPTION 'the ledger is append-only'; END $$;
 CREATE TRIGGER no_change BEFORE UPDATE OR DELETE OR TRUNCATE ON entries FOR EACH STATEMENT EXECUTE FUNCTION refuse();
 CREATE TABLE ledger_version (version INTEGER NOT NULL);
 """
+# Whoever may charge may do so with the new tables too.
+SAME_RIGHTS = """
+DO $$ DECLARE given record; BEGIN FOR given IN SELECT DISTINCT privilege_type AS what,
+ CASE WHEN grantee = 'PUBLIC' THEN 'PUBLIC' ELSE quote_ident(grantee) END AS whom
+ FROM information_schema.table_privileges WHERE table_schema = current_schema() AND table_name = 'entries'
+ AND privilege_type IN ('SELECT', 'INSERT') LOOP
+ EXECUTE 'GRANT ' || given.what || ' ON accounts, kept_apart TO ' || given.whom; END LOOP; END $$;
+"""
+LATER = {
+    3: SAME_RIGHTS
+    + "".join(
+        f"CREATE TRIGGER no_change BEFORE UPDATE OR DELETE OR TRUNCATE ON {table} FOR EACH STATEMENT "
+        "EXECUTE FUNCTION refuse();\n"
+        for table in ("accounts", "kept_apart")
+    )
+}
 POOL = 24  # connections that are kept; as many more for a rush
 MAKING = 0x50434653  # the lock of whoever makes or migrates the tables
 BUSY = {"40001", "40P01", "55P03", "57014"}  # serialization, deadlock, lock and statement time-outs
@@ -71,6 +87,11 @@ class _Postgres(NamedTuple):
 @lru_cache(maxsize=64)
 def _statement(query: str) -> sqlalchemy.TextClause:
     return sqlalchemy.text(query)
+
+
+def _statements(script: str) -> list[str]:
+    """One by one."""
+    return [one.strip() for one in script.split(";\n") if one.strip()]
 
 
 @final
@@ -188,9 +209,11 @@ class PostgresLedger(ChainedLedger):
         return int(version)
 
     def _schema(self, connection: Connection) -> None:
-        for statement in (TABLE + APPEND_ONLY.lstrip()).split(";\n"):
-            if statement.strip():
-                connection.run(statement)
+        for statement in _statements(TABLE + APPEND_ONLY):
+            connection.run(statement)
+
+    def _statements(self, version: int) -> list[str]:
+        return _statements(MIGRATIONS[version] + LATER.get(version, ""))
 
     def _migrated(self, connection: Connection) -> None:
         connection.run("INSERT INTO ledger_version VALUES (:version)", version=VERSION)

@@ -34,7 +34,7 @@ from privcfs.gate.ledger.claims import Claims, file_claims
 from privcfs.gate.ledger.heads import HeadFile, refuse_others
 from privcfs.gate.ledger.ledger import Request
 from privcfs.gate.ledger.locks import LOCK
-from privcfs.gate.ledger.records import TABLE, VERSION, Connection
+from privcfs.gate.ledger.records import MIGRATIONS, TABLE, VERSION, Connection
 from privcfs.gate.ledger.reserve import Reserve
 from privcfs.public.head import Head
 
@@ -43,6 +43,14 @@ TRIGGERS = """
 CREATE TRIGGER no_update BEFORE UPDATE ON entries BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
 CREATE TRIGGER no_delete BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
 """
+LATER_TRIGGERS = {
+    3: "".join(
+        f"CREATE TRIGGER no_{what}_of_{table} BEFORE {what.upper()} ON {table} "
+        "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;\n"
+        for table in ("accounts", "kept_apart")
+        for what in ("update", "delete")
+    )
+}
 OPEN: "weakref.WeakSet[SqliteLedger]" = weakref.WeakSet()  # changed under the lock alone
 
 
@@ -137,9 +145,12 @@ class SqliteLedger(ChainedLedger):
         return int(version)
 
     def _schema(self, connection: Connection) -> None:
-        for statement in (TABLE.replace("BIGINT", "INTEGER") + TRIGGERS.lstrip()).split(";\n"):
+        for statement in _statements(TABLE + TRIGGERS):
             connection.run(statement)
         connection.run(f"PRAGMA application_id = {APPLICATION}")
+
+    def _statements(self, version: int) -> list[str]:
+        return _statements(MIGRATIONS[version] + LATER_TRIGGERS.get(version, ""))
 
     def _migrated(self, connection: Connection) -> None:
         connection.run(f"PRAGMA user_version = {VERSION}")
@@ -219,6 +230,12 @@ class SqliteLedger(ChainedLedger):
                 "ledger; let this user write there."
             )
         return LedgerError(f"ledger {path} cannot be opened; check that the path is one of a plain file.")
+
+
+def _statements(script: str) -> list[str]:
+    """One by one. Accounts are kept in the order of their key, without a second tree of row numbers."""
+    clustered = script.replace("BIGINT", "INTEGER").replace("(position, node));", "(position, node)) WITHOUT ROWID;")
+    return [one.strip() for one in clustered.split(";\n") if one.strip()]
 
 
 def _may(path: Path, mode: int) -> bool:

@@ -25,7 +25,7 @@ LONGEST = 1 << 62  # whole numbers of a line stay below this, so that sums of 64
 
 def check_base(base: tuple[int, ...], unit: int = 1) -> None:
     """Refuses a base measure that could not be drawn from exactly."""
-    if any(isinstance(weight, bool) or not isinstance(weight, int) or weight < 0 for weight in base):
+    if not {*map(type, base)} <= {int} or min(base, default=0) < 0:
         raise SettingsError("a base measure has whole weights of 0 or more.")
     if base and not 0 < sum(base) * unit < LONGEST:
         raise SettingsError("a base measure must have some weight, and less than 2**62 in all.")

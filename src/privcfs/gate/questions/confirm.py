@@ -17,12 +17,12 @@ from privcfs.gate.mechanisms.mechanism import Mechanism
 from privcfs.gate.mechanisms.rank_profile import SubsetSelection
 from privcfs.gate.questions.question import (
     Asker,
-    Evaluate,
     PublicSide,
     Question,
     checked_intervention,
     make_request,
 )
+from privcfs.private.reader import Reader
 from privcfs.private.utilities.utility import Scores
 from privcfs.public.candidates.candidates import Candidates, Caps
 from privcfs.public.context import PublicContext
@@ -65,9 +65,9 @@ class ConfirmQuestion(Question):
         """No."""
         return says(False)
 
-    def score(self, evaluate: Evaluate) -> Scores:
+    def score(self, reader: Reader) -> Scores:
         """Whether the last candidate, the intervention as a whole, does what the utility asks for."""
-        return says(bool(self.side.method.utility.valid(evaluate(self._candidates))[-1]))
+        return says(bool(self.side.method.utility.valid(reader.whole(self._candidates))[-1]))
 
     def answer(self, position: int) -> str:
         """Yes, then no."""

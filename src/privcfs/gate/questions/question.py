@@ -3,8 +3,9 @@
 Zone: gate
 Claim: everything about a question except its scores is a function of public data and earlier answers: its price, the
     mechanism, the scores that replace those of a failed evaluation, the answer for each position, its greatest length.
-Why: a question holds the public side of a vault and no private graph. Only `score` gets at private data, through an
-    `evaluate` that the vault hands to it after payment, and it returns sealed scores.
+Why: a question holds the public side of a vault and no private graph. Only `score` gets at private data, through a
+    reader that the vault hands to it after payment, and it returns sealed scores. The reader of a question that is paid
+    at nodes reads their own edges and nothing else.
 Check: tests/contracts/test_questions.py::test_scores_of_every_graph_and_of_a_failure_have_one_shape
 """
 
@@ -20,16 +21,14 @@ from privcfs.gate.contracts import Contract
 from privcfs.gate.ledger.ledger import Request
 from privcfs.gate.mechanisms.mechanism import Mechanism
 from privcfs.gate.method import Method, former_digest, public_digest
-from privcfs.private.evaluators.outcomes import Outcomes
+from privcfs.private.reader import Reader
 from privcfs.private.utilities.utility import Scores
-from privcfs.public.candidates.candidates import Candidates
 from privcfs.public.context import PublicContext
 from privcfs.public.epsilon import Price, parse_epsilon, show
 from privcfs.public.interventions import Intervention
 from privcfs.public.release import adjacency_of
 
 OWNER = "owner"
-Evaluate = Callable[[Candidates], Outcomes]
 
 
 @final
@@ -51,6 +50,7 @@ class PublicSide:
     method: Method
     contract: Contract
     least_price: Fraction
+    accounts: Callable[[], str] = str  # what all answers together may tell, where nodes have accounts; public
 
     @property
     def adjacency(self) -> str:
@@ -71,6 +71,7 @@ class Question(ABC):
     """One question. Subclasses are final, and prepare themselves when `priced` is first read."""
 
     side: PublicSide
+    nodes: tuple[int, ...] = ()  # whose own edges are read, where the question reads nothing else; its accounts
     request: Request  # with an upper bound on the cost: known before anything is prepared
 
     @property
@@ -89,7 +90,7 @@ class Question(ABC):
         """Public scores that take the place of those of a failed evaluation."""
 
     @abstractmethod
-    def score(self, evaluate: Evaluate) -> Scores:
+    def score(self, reader: Reader) -> Scores:
         """Sealed scores, one for each position; the only method that reads private data."""
 
     @abstractmethod

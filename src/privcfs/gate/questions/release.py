@@ -24,12 +24,13 @@ from privcfs.gate.mechanisms.mechanism import Mechanism
 from privcfs.gate.method import Method, dearest, former_digest, going_beyond, public_digest
 from privcfs.gate.questions.question import (
     Asker,
-    Evaluate,
     PublicSide,
     Question,
     checked_intervention,
     make_request,
 )
+from privcfs.private.own_reading import FarGraphs, failed_scores
+from privcfs.private.reader import Reader
 from privcfs.private.utilities.utility import Scores
 from privcfs.public.candidates.candidates import Candidates
 from privcfs.public.context import PublicContext
@@ -64,6 +65,7 @@ class ReleaseQuestion(Question):
         node, price = side.context.node(target), side.price(epsilon)
         beyond, avoiding = self._earlier.beyond, self._earlier.avoiding
         self._method = side.method
+        self.nodes = (node,) if self._method.reads_own else ()
         if beyond is not None:
             self._method = going_beyond(checked_intervention(beyond, side.context), side.method)
             refuse_many_levels(self._method, InputError)
@@ -73,6 +75,7 @@ class ReleaseQuestion(Question):
             context_digest=public_digest(side.context, self._method),
             former_digest=former_digest(side.context, self._method),
             question=f"avoiding {[one.in_numbers() for one in avoiding]}" if avoiding else "",
+            nodes=self.nodes,
         )
 
     @property
@@ -96,6 +99,16 @@ class ReleaseQuestion(Question):
         return self._laid_out[1].expected
 
     @cached_property
+    def _far_graphs(self) -> FarGraphs:
+        """Public; what it needs was learned when the draw was prepared."""
+        return self._method.rehearsal.far_graphs(self.side.context, self.candidates, self._method.utility)
+
+    @cached_property
+    def _accounts(self) -> str:
+        """Read once, so that all possible answers to one question say the same."""
+        return self.side.accounts() if self.nodes else ""
+
+    @cached_property
     def _laid_out(self) -> tuple[Candidates, Prepared]:
         return lay_out(self._method, self.side.context, self.request.target, self.request.epsilon, self._earlier)
 
@@ -108,17 +121,19 @@ class ReleaseQuestion(Question):
 
     @property
     def fallback(self) -> Scores:
-        """The utility's own."""
-        return self._method.utility.failed(self.candidates)
+        """The utility's own, or those of own-edge reading."""
+        return failed_scores(self.candidates) if self.nodes else self._method.utility.failed(self.candidates)
 
-    def score(self, evaluate: Evaluate) -> Scores:
-        """By the method's utility."""
-        return self._method.utility.score(evaluate(self.candidates))
+    def score(self, reader: Reader) -> Scores:
+        """By the method's utility on the whole graph or, reading own edges alone, by the graphs around them."""
+        if not self.nodes:
+            return self._method.utility.score(reader.whole(self.candidates))
+        return reader.own(self.candidates, self._far_graphs).scores()
 
     def answer(self, position: int) -> str:
         """A certificate."""
         request, context = self.request, self.side.context
-        drawn, span = self.candidates[position], self._method.utility.grid(self.candidates.caps).range
+        drawn, span = self.candidates[position], self.fallback.grid.range
         return Release(
             target=request.target,
             intervention=drawn,
@@ -131,6 +146,7 @@ class ReleaseQuestion(Question):
             request_id=request.request_id,
             labels=context.labels({request.target, *drawn.nodes}),
             confidence=self.confidence(position),
+            accounts=self._accounts,
         ).to_json()
 
 
@@ -159,9 +175,9 @@ def permitted(candidates: Candidates, earlier: Earlier) -> Bools | None:
     """
     if not earlier.avoiding and earlier.beyond is None:
         return None
-    taken = {element for one in earlier.avoiding for element in _elements(one)}
-    start = _elements(earlier.beyond) if earlier.beyond is not None else set()
-    elements = [_elements(one) for one in candidates]
+    taken = {element for one in earlier.avoiding for element in one.operations}
+    start = earlier.beyond.operations if earlier.beyond is not None else frozenset()
+    elements = [one.operations for one in candidates]
     return np.array([not one or (not one & taken and start <= one) for one in elements], np.bool_)
 
 
@@ -173,10 +189,6 @@ def refuse_many_levels(method: Method, fault: type[PrivcfsError]) -> None:
             f"scores would have {highest} levels, of at most {MOST_LEVELS}; choose simpler utility weights or "
             "smaller answers."
         )
-
-
-def _elements(one: Intervention) -> set[tuple[str, object]]:
-    return {(kind, element) for kind in ("delete", "add", "mask") for element in getattr(one, kind)}
 
 
 def longest_addition(candidates: Candidates, context: PublicContext) -> int:

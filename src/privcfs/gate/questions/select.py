@@ -17,7 +17,8 @@ from privcfs.errors import InputError
 from privcfs.gate.ledger.ledger import Request
 from privcfs.gate.mechanisms.mechanism import Mechanism
 from privcfs.gate.mechanisms.rank_profile import MatchedProfile
-from privcfs.gate.questions.question import Asker, Evaluate, PublicSide, Question, make_request
+from privcfs.gate.questions.question import Asker, PublicSide, Question, make_request
+from privcfs.private.reader import Reader
 from privcfs.private.utilities.utility import Scores
 from privcfs.public.candidates.candidates import Candidates, Caps
 from privcfs.public.epsilon import Price
@@ -41,10 +42,12 @@ class SelectQuestion(Question):
         price = side.price(epsilon)
         if len(set(self._nodes)) < max(len(self._nodes), 1):
             raise InputError("targets must be a list of different nodes, at least one.")
+        self.nodes = tuple(self._nodes) if side.method.reads_own else ()
         self.request = replace(
             make_request(side, asker, self._nodes[0], price, CLOSE_CALL),
             mechanism="close call by matched profile",
             question=f"one of {self._nodes}",
+            nodes=self.nodes,
         )
 
     @property
@@ -57,11 +60,17 @@ class SelectQuestion(Question):
         """Every decision as far from flipping as can be."""
         return Scores(np.zeros(len(self._nodes), np.int64), CLOSENESS)
 
-    def score(self, evaluate: Evaluate) -> Scores:
+    def score(self, reader: Reader) -> Scores:
         """Tenths by which the margin of each node falls short of certainty."""
-        outcomes = [evaluate(Candidates(node, Caps(0, 0))) for node in self._nodes]
-        tenths = [int(10 * (1 - one.margins()[0])) for one in outcomes]
+        tenths = [int(10 * self._closeness(Candidates(node, Caps(0, 0)), reader)) for node in self._nodes]
         return Scores(np.clip(np.array(tenths, np.int64), 0, 10), CLOSENESS)
+
+    def _closeness(self, no_change: Candidates, reader: Reader) -> float:
+        """On the whole graph or, reading own edges alone, on the graphs around them."""
+        if not self.nodes:
+            return float(1 - reader.whole(no_change).margins()[0])
+        method, context = self.side.method, self.side.context
+        return reader.own(no_change, method.rehearsal.far_graphs(context, no_change, method.utility)).closeness()
 
     def answer(self, position: int) -> str:
         """The node at this position of the list."""

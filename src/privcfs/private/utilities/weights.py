@@ -8,6 +8,7 @@ Check: tests/private/test_utilities.py::test_weights_must_be_exact_and_sum_to_on
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import lcm
 from typing import final
 
@@ -61,14 +62,20 @@ def size_terms(candidates: Candidates, weights: Weights, unit: int) -> NDArray[n
 
 def size_and_plausibility(outcomes: Outcomes, weights: Weights, unit: int) -> NDArray[np.int64]:
     """The size and plausibility terms of each candidate, in units."""
-    most = outcomes.candidates.caps.pairs
-    shares = np.array(
-        [[_share(unit * weights.plausibility, real, count) for count in range(most + 1)] for real in range(most + 1)]
-    )
+    shares = _shares(unit * weights.plausibility, outcomes.candidates.caps.pairs)
     counts = [len(chosen) for chosen in outcomes.candidates.pair_sets]
     terms = size_terms(outcomes.candidates, weights, unit)
     terms += np.repeat(shares[outcomes.effective, counts], outcomes.candidates.feature_set_counts)
     return terms
+
+
+@lru_cache(maxsize=16)
+def _shares(whole: Fraction, most: int) -> NDArray[np.int64]:
+    """The plausibility term by the number of real operations and the number of operations; a function of settings."""
+    counts = range(most + 1)
+    table = np.array([[_share(whole, real, count) for count in counts] for real in counts])
+    table.flags.writeable = False
+    return table
 
 
 def _share(whole: Fraction, real: int, count: int) -> int:

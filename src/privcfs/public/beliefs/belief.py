@@ -53,7 +53,8 @@ def log_odds(probability: NDArray[np.floating]) -> NDArray[np.float64]:
 class Belief:
     """Margins (graphs, candidates), the worth of a valid candidate, sizes, and how far margins are trusted.
 
-    The first graph is the snapshot as it is, and `trust` is its probability. The other graphs are equally likely.
+    The first graph is the snapshot as it is, and `trust` is its probability. The other graphs are equally likely. With
+    `evidence`, the likelihood on each graph of something that was observed, all of these are weighted by it.
     """
 
     margins: Floats
@@ -62,6 +63,7 @@ class Belief:
     doubt: float
     trust: float = 0.0
     calibration: Calibration = Calibration()
+    evidence: Floats | None = None
 
     @cached_property
     def valid(self) -> Floats:
@@ -76,6 +78,9 @@ class Belief:
         imagined = len(self.margins) - 1
         likelihood = np.full(imagined + 1, (1 - self.trust) / max(imagined, 1), np.float32)
         likelihood[0] = self.trust if imagined else 1
+        if self.evidence is not None:
+            likelihood *= self.evidence
+            likelihood /= likelihood.sum()
         return likelihood
 
     def guess(self, most: int | None = None) -> int:

@@ -4,18 +4,25 @@ The effects of single operations on the target's logits are computed for each gr
 may have afterwards; the effects of a set of operations are added up. Two approximations make this fast. The target's
 own hidden row is treated as if the operations of a set acted on it one at a time. A hidden row does not follow a change
 of degree at the far end of its other pairs. On the private graph the list is evaluated exactly; this is belief.
+
+Tables of hidden rows have the graphs on their last axis and the hidden units before it, so that numpy works through
+long contiguous stretches. A rectified sum relu(x + y) is computed as max(x, -y) + y: the part that does not depend on
+the operation or on the degree goes through the second layer once, and not for each of them.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple, final
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from privcfs.public.beliefs.hidden_degrees import HiddenDegrees
 from privcfs.public.beliefs.imagined import Imagined
-from privcfs.public.beliefs.pool import pool_of
-from privcfs.public.candidates.candidates import Candidates, membership
+from privcfs.public.beliefs.pool import pool_of, public_degrees
+from privcfs.public.candidates.candidates import Candidates, Caps, Choice, membership
 from privcfs.public.context import PublicContext
 from privcfs.public.interventions import Pair
 from privcfs.public.models.gcn import GCN
@@ -23,38 +30,121 @@ from privcfs.public.nearby import some_neighbours
 from privcfs.public.per_context import per_context
 from privcfs.tables.neighbours import places
 
-Bools = NDArray[np.bool_]
 Floats = NDArray[np.float32]
+Bools = NDArray[np.bool_]
 Numbers = NDArray[np.int64]
 # The mean inverse root of a degree is tabulated for public degrees up to this one, from so many samples each.
 TABULATED, SAMPLES = 512, 256
+# The groups of lists up to this length are kept, because targets with as many neighbours have the same ones.
+SHORT = 2000
+# Takes the place of the logit of the target's own class, which is no rival of itself.
+NO_RIVAL = np.float32(-1e30)
 
 
 def logits_on_imagined(
     context: PublicContext, law: HiddenDegrees, imagined: Imagined, candidates: Candidates
 ) -> Floats:
     """Logits of the target under every candidate on every imagined graph: (candidates, classes, graphs)."""
+    logits = np.empty((context.number_of_classes, len(candidates), imagined.number), np.float32)
+    for group, effects in _effects_by_group(context, law, imagined, candidates):
+        logits[:, group.candidates] = group.operations @ effects.transpose(1, 0, 2)
+    return logits.transpose(1, 0, 2)
+
+
+def margins_on_graphs(
+    context: PublicContext, law: HiddenDegrees, imagined: Imagined, candidates: Candidates, desired: int | None
+) -> tuple[Floats, Numbers]:
+    """The margins that `belief.margins_of` finds in these logits, without building them, and the original classes.
+
+    Margins have the shape (graphs, candidates).
+    """
+    margins, graphs = np.empty((len(candidates), imagined.number), np.float32), np.arange(imagined.number)
+    original = label = np.empty(0, np.int64)
+    for group, effects in _effects_by_group(context, law, imagined, candidates):
+        if not len(label):  # The first group has the empty set as its first candidate.
+            original = effects[0].argmax(axis=0)
+            label = original if desired is None else np.full(len(graphs), desired)
+        effects -= effects[:, label, graphs][:, None]
+        effects[0, label, graphs] = NO_RIVAL
+        margins[group.candidates] = (group.operations @ effects.transpose(1, 0, 2)).max(axis=0)
+    if desired is None:
+        return np.negative(margins, out=margins).T, original
+    margins[:, original == desired] = np.inf
+    return margins.T, original
+
+
+class _Group(NamedTuple):
+    """The candidates that change the target's degree by the same number, and the operations that they consist of.
+
+    `operations` has a row for each candidate and a column for each used operation: none at all, which is part of every
+    candidate, then `deletions`, `additions` and `masks`, which are given by their positions. Deletions and additions
+    that do not change the degree are believed to do nothing; they are left out, and positions do not count them.
+    """
+
+    change: int
+    candidates: Numbers
+    operations: Floats
+    deletions: slice | Numbers | None
+    additions: slice | Numbers | None
+    masks: slice | Numbers | None
+
+
+def _groups(imagined: Imagined, candidates: Candidates) -> tuple[_Group, ...]:
+    """The groups of a list; the first changes no degree."""
+    make = _kept_groups if len(candidates) <= SHORT else _kept_groups.__wrapped__
+    deletions, changes = len(candidates.deletions), _degree_changes(candidates, imagined)
+    return make(candidates.pair_sets, candidates.feature_sets, candidates.caps, deletions, tuple(changes.tolist()))
+
+
+@lru_cache(maxsize=16)
+def _kept_groups(
+    pair_sets: tuple[Choice, ...],
+    feature_sets: tuple[Choice, ...],
+    caps: Caps,
+    deletions: int,
+    changes: tuple[int, ...],
+) -> tuple[_Group, ...]:
+    """Groups follow from which sets there are, and from how each pair changes the degree."""
+    does_something = np.array(changes, np.int64) != 0
+    pairs = membership(pair_sets, len(changes))[:, does_something]
+    features = membership(feature_sets, max((max(one, default=-1) for one in feature_sets), default=-1) + 1)
+    pair_set, feature_set = Candidates(0, caps, pair_sets=pair_sets, feature_sets=feature_sets).parts()
+    change_of_set = pairs @ np.array(changes, np.int64)[does_something]
+    first_addition, first_mask = int(does_something[:deletions].sum()), pairs.shape[1]
+    found = []
+    for change in sorted(set(change_of_set.tolist()), key=abs):
+        chosen = np.flatnonzero(change_of_set[pair_set] == change)
+        none = np.ones((len(chosen), 1), np.bool_)
+        operations = np.concatenate([none, pairs[pair_set[chosen]], features[feature_set[chosen]]], axis=1)
+        used = np.flatnonzero(operations.any(axis=0))
+        kinds = np.split(used[1:] - 1, np.searchsorted(used[1:] - 1, [first_addition, first_mask]))
+        weights = operations[:, used].astype(np.float32)
+        positions = (_indices(one - first) for one, first in zip(kinds, (0, first_addition, first_mask), strict=True))
+        found.append(_Group(change, chosen, weights, *positions))
+    return tuple(found)
+
+
+def _indices(positions: Numbers) -> slice | Numbers | None:
+    """The same positions as a slice, which copies nothing, where they follow each other; None if there are none."""
+    if not len(positions):
+        return None
+    first, last = int(positions[0]), int(positions[-1])
+    return slice(first, last + 1) if last - first + 1 == len(positions) else positions
+
+
+def _effects_by_group(
+    context: PublicContext, law: HiddenDegrees, imagined: Imagined, candidates: Candidates
+) -> Iterator[tuple[_Group, Floats]]:
+    """Each group of a list with the effects of its operations: (operations, classes, graphs)."""
     model = context.model
     assert isinstance(model, GCN)
     setting = _Setting.of(context, model, law, imagined, candidates)
-    pair_sets = membership(candidates.pair_sets, len(candidates.deletions) + len(candidates.additions))
-    feature_sets = membership(candidates.feature_sets, len(candidates.features))
-    changes = pair_sets @ _degree_changes(candidates, context)
-    pair_set, feature_set = candidates.parts()
-    logits = np.empty((len(candidates), model.number_of_classes, imagined.number), np.float32)
-    for change in np.unique(changes):
-        chosen = np.flatnonzero(changes[pair_set] == change)
-        root = (1 / np.sqrt(np.maximum(setting.degree + change, 1))).astype(np.float32)
-        operations = np.concatenate(
-            [np.ones((len(chosen), 1), np.bool_), pair_sets[pair_set[chosen]], feature_sets[feature_set[chosen]]],
-            axis=1,
-        )
-        used: Bools = operations.sum(axis=0) > 0
-        effects = _effects(setting, root, used, model)
-        weights = operations[:, used].astype(np.float32)
-        logits[chosen] = (weights @ effects.reshape(len(effects), -1)).reshape(len(chosen), *effects.shape[1:])
-    logits += model.second_bias[:, None]
-    return logits
+    for group in _groups(imagined, candidates):
+        root = (1 / np.sqrt(np.maximum(setting.degree + group.change, 1))).astype(np.float32)
+        effects = _effects(setting, root, group)
+        effects *= root
+        effects[0] += model.second_bias[:, None]
+        yield group, effects
 
 
 @final
@@ -62,145 +152,153 @@ def logits_on_imagined(
 class _Rows:
     """Hidden rows that the target reads or may read.
 
-    A row is scale x relu(offset + scale x root x the target's input), where `root` is 1 / root of the target's degree.
+    As the target reads it, a row is relu(root x input - floor), where `root` is 1 / root of the target's degree. The
+    axes are (nodes, units, graphs), or (pairs, units) where each row is that of one imagined pair in one graph.
     """
 
-    scale: Floats  # (..., 1): 1 / root of the node's degree
-    offsets: Floats  # (..., units): the pre-activation without the target's input
-    messages: Floats  # (..., units): what the node adds to the target's own first-layer sum
+    square: Floats  # 1 / the node's degree
+    inputs: Floats  # what the target's own input adds to a row for a root of 1
+    floors: Floats  # -1 times the row without the target's input, before it is rectified
+    messages: Floats  # what the node adds to the target's own first-layer sum
 
-    @classmethod
-    def of(cls, sums: Floats, inputs: Floats, degrees: Numbers, bias: Floats) -> "_Rows":
-        """Rows of nodes with these sums of neighbours' inputs, inputs of their own, and degrees with the self-loop."""
-        scale = (1 / np.sqrt(degrees)).astype(np.float32)[..., None]
-        messages = scale * inputs
-        return cls(scale, scale * (sums + messages) + bias, messages)
-
-    def only(self, columns: Numbers) -> "_Rows":
-        """The rows in some columns of the second axis, which are ascending."""
-        if len(columns) == self.scale.shape[1]:
-            return self
-        return _Rows(self.scale[:, columns], self.offsets[:, columns], self.messages[:, columns])
-
-    def activated(self, target_input: Floats, root: Floats) -> Floats:
-        """The rows as the target reads them; `root` has the shape of `scale`."""
-        rows = (self.scale * root) * target_input
-        rows += self.offsets
+    def activated(self, root: Floats) -> Floats:
+        """The rows as the target reads them."""
+        rows = self.inputs * root
+        rows -= self.floors
         np.maximum(rows, 0, out=rows)
-        rows *= self.scale
         return rows
 
 
 class _Setting(NamedTuple):
     """Everything about a target and a list that does not depend on the degree of the target."""
 
+    second: Floats  # (classes, units)
+    first_bias: Floats  # (units, 1)
     degree: Numbers  # (graphs): the target's degree in each graph, self-loop included
-    target_input: Floats  # (units)
-    read: _Rows  # (entries): rows that the target reads, in order of graphs
-    graph: Numbers  # (entries): the graph of each entry
-    borders: Numbers  # (graphs + 1): where the entries of each graph begin
-    deleted: Numbers  # (graphs, deletions): the entry that a deletion removes; the entry after the last for none
-    added: _Rows  # (graphs, additions)
-    is_added: Bools  # (additions): whether an addition is a pair of the target; others are left out
-    masked_inputs: Floats  # (features, units): what a mask takes from the target's input
-    first_sums: Floats  # (graphs, units): the target's first-layer sum over its neighbours
+    target_input: Floats  # (units, 1)
+    first_sums: Floats  # (units, graphs): the target's first-layer sum over its neighbours
+    known: _Rows  # rows of neighbours that the target has in all graphs: (neighbours, units, graphs)
+    own: _Rows  # rows at the other ends of imagined pairs of the target: (pairs, units)
+    own_graph: Numbers  # (pairs)
+    of_graph: sp.csr_array  # (graphs, pairs): which of these pairs each graph has
+    deleted: Numbers  # (deletions): the neighbour that a deletion takes away
+    added: _Rows  # rows of nodes that the target may be joined to: (additions, units, graphs)
+    added_logits: Floats  # (additions, classes, graphs): their floors through the second layer
+    masked: Floats  # (features, units, graphs): what a mask takes from the target's input, the same for all graphs
+    masked_logits: Floats  # (features, classes, units): the same through the second layer, for each unit alone
 
     @classmethod
     def of(
         cls, context: PublicContext, model: GCN, law: HiddenDegrees, imagined: Imagined, candidates: Candidates
     ) -> "_Setting":
-        graphs, count = imagined.number, len(imagined.neighbours)
-        sums, inputs, degrees = _first_layer(context, law, imagined)
-        known = np.searchsorted(imagined.nodes, imagined.neighbours)
-        graph = np.concatenate([np.repeat(np.arange(graphs), count), imagined.own_graph])
-        row = np.concatenate([np.tile(known, graphs), imagined.own_row])
-        order = np.argsort(graph, kind="stable")
-        graph, row, is_own = graph[order], row[order], order >= graphs * count
-        variant = imagined.variant[graph, row]
-        read = _Rows.of(sums[variant], inputs[row], degrees[variant] + is_own, model.first_bias)
-        own_degrees = np.bincount(imagined.own_graph, minlength=graphs)
-        borders = np.concatenate([[0], np.cumsum(own_degrees + count)])
+        variants = _Variants.of(context, law, imagined)
+        deleted = places(imagined.neighbours, _other_ends(imagined.target, candidates.deletions))
         joined = _other_ends(imagined.target, candidates.additions)
-        place = np.searchsorted(imagined.nodes, joined)
-        chosen = imagined.variant[:, place]
+        joined = joined[_is_added(imagined, candidates)]
+        neighbours = np.searchsorted(imagined.nodes, imagined.neighbours)
+        known = variants.rows(neighbours, ~imagined.in_snapshot, model.first_bias)
+        added = variants.rows(np.searchsorted(imagined.nodes, joined), np.ones(len(joined), bool), model.first_bias)
+        own = variants.rows_of_pairs(model.first_bias)
+        of_graph = _pairs_of_graphs(imagined)
+        second = np.ascontiguousarray(model.second.T)
+        masked = _masked_inputs(context, model, candidates)
         return cls(
-            degree=own_degrees + count + 1,
-            target_input=_inputs(context, np.array([imagined.target]))[0],
-            read=read,
-            graph=graph,
-            borders=borders,
-            deleted=_deleted(imagined, candidates, borders),
-            added=_Rows.of(sums[chosen], inputs[place], degrees[chosen] + 1, model.first_bias),
-            is_added=joined >= 0,
-            masked_inputs=_masked_inputs(context, model, candidates),
-            first_sums=_segment_sums(read.messages, borders),
+            second=second,
+            first_bias=model.first_bias[:, None],
+            degree=np.diff(of_graph.indptr) + len(imagined.neighbours) + 1,
+            target_input=variants.target_input[:, None],
+            first_sums=known.messages.sum(axis=0) + (of_graph @ own.messages).T,
+            known=known,
+            own=own,
+            own_graph=imagined.own_graph,
+            of_graph=of_graph,
+            deleted=deleted[deleted >= 0],
+            added=added,
+            added_logits=second @ added.floors,
+            masked=np.ascontiguousarray(np.broadcast_to(masked[:, :, None], (*masked.shape, imagined.number))),
+            masked_logits=masked[:, None] * second,
         )
 
 
-def _effects(setting: _Setting, root: Floats, used: Bools, model: GCN) -> Floats:
-    """Effects on the target's logits where its degree is 1 / root squared: (used operations, classes, graphs).
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class _Target:
+    """The target at one degree: what it reads in each graph, and its own hidden row. Arrays are (units, graphs)."""
 
-    The first entry is the target without operations, then follow deletions, additions and masks of one feature, as far
-    as they are `used`.
-    """
-    by_graph, each = root[:, None], root[:, None, None]
-    first_addition = 1 + setting.deleted.shape[1]
-    first_mask = first_addition + len(setting.is_added)
-    deletions, additions = np.flatnonzero(used[1:first_addition]), np.flatnonzero(used[first_addition:first_mask])
-    masks = np.flatnonzero(used[first_mask:])
-    rows = setting.read.activated(setting.target_input, by_graph[setting.graph])
-    own_offset = by_graph * (setting.first_sums + by_graph * setting.target_input) + model.first_bias
-    own = by_graph * np.maximum(own_offset, 0)
-    effects = [(_segment_sums(rows, setting.borders) + own)[:, None]]
-    if len(deletions):
-        entries = setting.deleted[:, deletions]
-        removed = _own_change(root, own_offset, own, -_padded(setting.read.messages)[entries])
-        effects.append(removed - _padded(rows)[entries])
-    if len(additions):
-        added = setting.added.only(additions)
-        joined = _own_change(root, own_offset, own, added.messages)
-        joined += added.activated(setting.target_input, each)
-        effects.append(joined * setting.is_added[additions, None])
-    if len(masks):
-        slopes = _segment_sums((rows > 0) * (setting.read.scale**2 * by_graph[setting.graph]), setting.borders)
-        masked = _own_change(root, own_offset, own, -each * setting.masked_inputs[masks])
-        effects.append(masked - slopes[:, None] * setting.masked_inputs[masks])
-    hidden = np.concatenate(effects, axis=1)
-    hidden *= each
-    by_class: Floats = (hidden.reshape(-1, own.shape[1]) @ model.second).reshape(*hidden.shape[:2], -1)
-    return np.ascontiguousarray(by_class.transpose(1, 2, 0))
+    root: Floats  # (graphs): 1 / root of the degree
+    known_rows: Floats  # (neighbours, units, graphs)
+    own_rows: Floats  # (pairs, units)
+    offset: Floats  # the target's own row before it is rectified
+    own: Floats  # the target's own row, as it reads it
+
+    @classmethod
+    def of(cls, setting: _Setting, root: Floats) -> "_Target":
+        offset = root * (setting.first_sums + root * setting.target_input) + setting.first_bias
+        known_rows = setting.known.activated(root)
+        own_rows = setting.own.activated(root[setting.own_graph, None])
+        return cls(root, known_rows, own_rows, offset, root * np.maximum(offset, 0))
+
+    def sums(self, setting: _Setting) -> Floats:
+        """What the target reads in all."""
+        sums: Floats = self.known_rows.sum(axis=0) + (setting.of_graph @ self.own_rows).T + self.own
+        return sums
+
+    def slopes(self, setting: _Setting) -> Floats:
+        """How fast the rows that the target reads grow with its input."""
+        known: Floats = ((self.known_rows > 0) * setting.known.square).sum(axis=0)
+        slopes: Floats = self.root * (known + (setting.of_graph @ ((self.own_rows > 0) * setting.own.square)).T)
+        return slopes
 
 
-def _own_change(root: Floats, offset: Floats, own: Floats, added: Floats) -> Floats:
-    """What the target's own row, as it reads it, gains if `added` comes to its first-layer sum."""
-    change = root[:, None, None] * added
-    change += offset[:, None]
-    np.maximum(change, 0, out=change)
-    change *= root[:, None, None]
-    change -= own[:, None]
-    return change
+def _effects(setting: _Setting, root: Floats, group: _Group) -> Floats:
+    """Effects of a group's operations on what the second layer passes on: (operations, classes, graphs)."""
+    second, target = setting.second, _Target.of(setting, root)
+    own_logits = second @ target.own
+    effects = [(second @ target.sums(setting))[None]]
+    if group.deletions is not None:
+        removed = setting.deleted[group.deletions]
+        messages = setting.known.messages[removed]
+        kept = np.maximum(target.offset / root, messages) - messages
+        effects.append(root**2 * (second @ kept) - second @ target.known_rows[removed] - own_logits)
+    if group.additions is not None:
+        rows = setting.added.inputs[group.additions] * root
+        gained = second @ np.maximum(rows, setting.added.floors[group.additions], out=rows)
+        np.maximum(setting.added.messages[group.additions], target.offset / -root, out=rows)
+        gained += root**2 * (second @ rows)
+        gained -= setting.added_logits[group.additions]
+        gained += second @ (root * target.offset) - own_logits
+        effects.append(gained)
+    if group.masks is not None:
+        masked_logits = setting.masked_logits[group.masks]
+        masked = second @ np.maximum(setting.masked[group.masks], target.offset / root**2)
+        masked -= masked_logits.sum(axis=2, keepdims=True)
+        masked *= root**3
+        masked -= masked_logits @ target.slopes(setting)
+        masked -= own_logits
+        effects.append(masked)
+    return np.concatenate(effects)
 
 
-def _padded(rows: Floats) -> Floats:
-    """The same rows and a row of zeros, for operations that do nothing."""
-    return np.concatenate([rows, np.zeros((1, rows.shape[1]), np.float32)])
-
-
-def _degree_changes(candidates: Candidates, context: PublicContext) -> Numbers:
+def _degree_changes(candidates: Candidates, imagined: Imagined) -> Numbers:
     """By how much each operation changes the target's degree.
 
-    A deletion of a pair outside the snapshot is believed to do nothing.
+    A deletion of a pair that is not in all graphs is believed to do nothing.
     """
-    deleted, added = (_other_ends(candidates.target, pairs) for pairs in (candidates.deletions, candidates.additions))
-    is_neighbour = np.isin(deleted, context.snapshot.neighbours(candidates.target))
-    return np.concatenate([-is_neighbour.astype(np.int64), (added >= 0).astype(np.int64)])
+    is_neighbour = np.isin(_other_ends(imagined.target, candidates.deletions), imagined.neighbours)
+    return np.concatenate([-is_neighbour.astype(np.int64), _is_added(imagined, candidates).astype(np.int64)])
 
 
-def _deleted(imagined: Imagined, candidates: Candidates, borders: Numbers) -> Numbers:
-    """The entry that each deletion removes in each graph: the neighbours of each graph are its first entries."""
-    place = places(imagined.neighbours, _other_ends(imagined.target, candidates.deletions))
-    entries: Numbers = np.where(place >= 0, borders[:-1, None] + place, borders[-1])
-    return entries
+def _is_added(imagined: Imagined, candidates: Candidates) -> Bools:
+    """Whether each addition joins the target to a node that is not its neighbour yet."""
+    joined = _other_ends(imagined.target, candidates.additions)
+    return (joined >= 0) & ~np.isin(joined, imagined.neighbours)
+
+
+def _pairs_of_graphs(imagined: Imagined) -> sp.csr_array:
+    """Which of the target's imagined pairs each graph has: (graphs, pairs)."""
+    count = len(imagined.own_graph)
+    ends = np.searchsorted(imagined.own_graph, np.arange(imagined.number + 1))
+    return sp.csr_array((np.ones(count, np.float32), np.arange(count), ends), shape=(imagined.number, count))
 
 
 def _other_ends(target: int, pairs: tuple[Pair, ...]) -> Numbers:
@@ -208,20 +306,60 @@ def _other_ends(target: int, pairs: tuple[Pair, ...]) -> Numbers:
     return np.array([one + other - target if target in (one, other) else -1 for one, other in pairs], np.int64)
 
 
-def _first_layer(context: PublicContext, law: HiddenDegrees, imagined: Imagined) -> tuple[Floats, Floats, Numbers]:
-    """Sums of neighbours' inputs for each variant, without the target's; inputs of nodes; degrees of variants.
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class _Variants:
+    """The variants of all nodes that the target may read, and which of them each graph has."""
 
-    The inputs of neighbours are divided by the root of their expected degree. Degrees include the self-loop.
-    """
-    nodes, target = imagined.nodes, np.array([imagined.target])
-    known = _known_sums(context, law, nodes)
-    from_target = inverse_roots(context, law, context.snapshot.degrees(target))[:, None] * _inputs(context, target)
-    known[np.searchsorted(nodes, imagined.neighbours)] -= from_target
-    borders = np.concatenate([[0], np.cumsum(imagined.hidden_degree)])
-    sums = _segment_sums(_pool_messages(context, law)[imagined.hidden_partner], borders)
-    sums += known[imagined.variant_row]
-    degrees = context.snapshot.degrees(nodes) + 1
-    return sums, _inputs(context, nodes), degrees[imagined.variant_row] + imagined.hidden_degree
+    imagined: Imagined
+    target_input: Floats  # (units)
+    inputs: Floats  # (nodes, units)
+    sums: Floats  # (variants, units): of neighbours' inputs, without the target's
+    degrees: Numbers  # (variants): with the self-loop
+
+    @classmethod
+    def of(cls, context: PublicContext, law: HiddenDegrees, imagined: Imagined) -> "_Variants":
+        """The inputs of neighbours are divided by the root of their expected degree."""
+        nodes, target = imagined.nodes, np.array([imagined.target])
+        target_input = _inputs(context, target)[0]
+        known = _known_sums(context, law, nodes)
+        from_target = inverse_roots(context, law, context.snapshot.degrees(target)) * target_input
+        known[np.searchsorted(nodes, imagined.neighbours[imagined.in_snapshot])] -= from_target
+        messages, count = _pool_messages(context, law), len(imagined.hidden_partner)
+        ends = np.concatenate([[0], np.cumsum(imagined.hidden_degree)])
+        shape = (len(imagined.variant_row), len(messages))
+        hidden = sp.csr_array((np.ones(count, np.float32), imagined.hidden_partner, ends), shape=shape)
+        sums: Floats = hidden @ messages
+        sums += known[imagined.variant_row]
+        degrees = (public_degrees(context, nodes) + 1)[imagined.variant_row] + imagined.hidden_degree
+        return cls(imagined, target_input, _inputs(context, nodes), sums, degrees)
+
+    def rows(self, place: Numbers, raised: Bools, bias: Floats) -> _Rows:
+        """Rows of nodes in every graph; the degrees of some are raised by a pair that the snapshot does not show."""
+        variant = self.imagined.variant[:, place].T
+        more = np.zeros(len(self.imagined.nodes), np.int64)
+        more[place] = raised
+        scale = (1 / np.sqrt(self.degrees + more[self.imagined.variant_row])).astype(np.float32)
+        messages = self.inputs[place, :, None] * scale[variant][:, None]
+        square = np.square(scale)[variant][:, None]
+        floors = np.take(self._floors(scale, bias).T, variant, axis=1, mode="wrap").transpose(1, 0, 2)
+        return _Rows(square, square * self.target_input[:, None], np.ascontiguousarray(floors), messages)
+
+    def rows_of_pairs(self, bias: Floats) -> _Rows:
+        """Rows at the other ends of the target's imagined pairs, which raise their degrees by one."""
+        imagined = self.imagined
+        variant = imagined.variant[imagined.own_graph, imagined.own_row]
+        scale = (1 / np.sqrt(self.degrees + 1)).astype(np.float32)
+        square = np.square(scale)[variant, None]
+        messages = scale[variant, None] * self.inputs[imagined.own_row]
+        return _Rows(square, square * self.target_input, self._floors(scale, bias)[variant], messages)
+
+    def _floors(self, scale: Floats, bias: Floats) -> Floats:
+        """-1 times the rows of all variants without the target's input: (variants, units)."""
+        by_variant = scale[:, None]
+        sums = self.sums + by_variant * self.inputs[self.imagined.variant_row]
+        floors: Floats = -by_variant * (by_variant * sums + bias)
+        return floors
 
 
 def _known_sums(context: PublicContext, law: HiddenDegrees, nodes: Numbers) -> Floats:
@@ -259,9 +397,23 @@ def _masked_inputs(context: PublicContext, model: GCN, candidates: Candidates) -
 
 
 def _inputs(context: PublicContext, nodes: Numbers) -> Floats:
-    """The first-layer inputs of nodes: their features times the first weights."""
+    """The first-layer inputs of nodes: their features times the first weights; those of the pool are kept."""
     if context.inputs is not None:
         return context.inputs[nodes]
+    place = places(pool_of(context).nodes, nodes)
+    inputs = _pool_inputs(context)[place]
+    elsewhere = np.flatnonzero(place < 0)
+    if len(elsewhere):
+        inputs[elsewhere] = _computed_inputs(context, nodes[elsewhere])
+    return inputs
+
+
+@per_context(maxsize=1)
+def _pool_inputs(context: PublicContext) -> Floats:
+    return _computed_inputs(context, pool_of(context).nodes)
+
+
+def _computed_inputs(context: PublicContext, nodes: Numbers) -> Floats:
     model = context.model
     assert isinstance(model, GCN)
     inputs: Floats = context.feature_rows(nodes) @ model.first

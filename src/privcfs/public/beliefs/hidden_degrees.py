@@ -2,13 +2,24 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln, xlog1py, xlogy
 
+Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 LEAST_MEAN = 0.02
+# The law of whole degrees is estimated up to this one. It is used for public degrees of which whole degrees beyond it
+# are unlikely: up to this part of the public degree that the largest one would have on average.
+LARGEST, TABULATED_PART = 128, 0.5
+# Before the first step of the estimation, few nodes are believed to have no pair at all.
+FIRST_WITHOUT_PAIRS = 0.01
+# Steps of the estimation, and the part of each degree's probability that every step moves to either neighbouring one.
+# Without any smoothing, small graphs get laws with gaps.
+STEPS, SMOOTHING = 200, 0.005
 
 
 class HiddenDegrees(ABC):
@@ -63,3 +74,97 @@ def fit_growing(public: Numbers, hidden: Numbers, mean: float, public_mean: floa
     fitted = np.maximum(hidden.mean() + slope * (public - public.mean()), LEAST_MEAN)
     excess = float((np.square(hidden - fitted) - fitted).sum() / np.square(fitted).sum())
     return Growing(mean - slope * public_mean, slope, float(np.clip(1 / max(excess, 1e-3), 0.3, 100.0)))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Thinned(HiddenDegrees):
+    """The law that follows if each pair of a graph is shown independently with one probability.
+
+    A node of whole degree k then shows a binomial number of its k pairs, and Bayes' rule says how many it hides. This
+    tells nodes that show nothing because they have few pairs from nodes that have none, which no line can do: where
+    every node has a pair, a node without public pairs hides at least one.
+
+    Attributes:
+        degrees: The probability of each whole degree from 0 on.
+        shown: The probability that a pair is shown.
+        otherwise: The law for public degrees that are too large for `degrees`.
+    """
+
+    degrees: tuple[float, ...]
+    shown: float
+    otherwise: Growing
+
+    def sample(self, public_degrees: Numbers, rng: np.random.Generator) -> Numbers:
+        table = _cumulative(self)
+        counts = self.otherwise.sample(public_degrees, rng)
+        chosen = np.flatnonzero(public_degrees < len(table))
+        public = public_degrees[chosen]
+        # Row d of the table, to which d was added, ascends from d to d + 1: all rows together ascend.
+        points = public + rng.random(len(chosen))
+        counts[chosen] = np.searchsorted(table.ravel(), points, side="right") - public * table.shape[1]
+        return counts
+
+
+@lru_cache(maxsize=8)
+def _cumulative(law: Thinned) -> Floats:
+    """Row d: d plus the probability that a node with d public pairs hides at most 0, 1, 2, ... pairs.
+
+    Degrees whose posterior law cannot be told, because no whole degree that they need is possible, are left out.
+    """
+    whole, largest = np.array(law.degrees), len(law.degrees) - 1
+    joint = _shown_given_whole(largest, law.shown) * whole
+    rows = []
+    for public in range(int(TABULATED_PART * law.shown * largest) + 1):
+        hidden = joint[public, public:]
+        if not hidden.sum() > 0:
+            break
+        row = np.full(largest + 1, 1.0)
+        row[: len(hidden)] = np.cumsum(hidden) / hidden.sum()
+        row[len(hidden) - 1] = 1.0
+        rows.append(public + row)
+    return np.array(rows).reshape(len(rows), largest + 1)
+
+
+def _shown_given_whole(largest: int, shown: float) -> Floats:
+    """The binomial law, (public degrees, whole degrees), both from 0 to `largest`."""
+    whole = np.arange(largest + 1)
+    public = whole[:, None]
+    hidden = np.maximum(whole - public, 0)
+    ways = gammaln(whole + 1) - gammaln(public + 1) - gammaln(hidden + 1)
+    law: Floats = np.exp(ways + xlogy(public, shown) + xlog1py(hidden, -shown)) * (whole >= public)
+    return law
+
+
+def fit_thinned(public: Numbers, shown: float, otherwise: Growing) -> Thinned:
+    """Estimates the law of whole degrees from public ones by expectation and maximisation, slightly smoothed.
+
+    `shown` lies strictly between 0 and 1.
+    """
+    observed = np.bincount(public[public <= LARGEST], minlength=LARGEST + 1) / max(len(public), 1)
+    binomial = _shown_given_whole(LARGEST, shown)
+    whole = 1 / np.square(np.arange(1.0, LARGEST + 2))
+    whole *= (1 - FIRST_WITHOUT_PAIRS) / whole[1:].sum()
+    whole[0] = FIRST_WITHOUT_PAIRS
+    for _ in range(STEPS):
+        whole *= binomial.T @ (observed / np.maximum(binomial @ whole, 1e-300))
+        moved = SMOOTHING * np.diff(whole[1:])
+        whole[1:-1] += moved
+        whole[2:] -= moved
+    return Thinned(tuple(round(float(one), 9) for one in whole / whole.sum()), shown, otherwise)
+
+
+def at_least_one(mean: float, shape: float) -> HiddenDegrees:
+    """The law where nothing is shown and every node is believed to have a pair: 1 plus a negative binomial number.
+
+    Without a pair, a node would hardly be part of a graph. A mean below 1 says that some have none, and a very large
+    mean makes the difference vanish; then the law is plainly negative binomial.
+    """
+    growing = Growing(mean, 0.0, shape)
+    if not 1 <= mean <= LARGEST / 8:
+        return growing
+    more = np.arange(LARGEST)
+    ways = gammaln(more + shape) - gammaln(shape) - gammaln(more + 1)
+    odds = (mean - 1) / (mean - 1 + shape)
+    degrees = np.append(0.0, np.exp(ways + xlogy(more, odds) + xlog1py(shape, -odds)))
+    return Thinned(tuple(round(float(one), 9) for one in degrees / degrees.sum()), 0.0, growing)

@@ -5,6 +5,9 @@ model are the target's own hidden pairs, and the hidden pairs of the nodes it ma
 target's hidden pairs are sampled for each graph by the link model. Each node that the target may read has a few
 variants of its hidden pairs, sampled by class alone, and each graph picks one of them. No imagined graph contains a
 pair that the list of candidates may add. Everything here follows from public data and a public seed.
+
+A caller that knows all pairs of the target gives them. They are then the same in all graphs, only pairs elsewhere are
+sampled, and the result is a function of public data and of the given pairs; nothing here keeps it.
 """
 
 from dataclasses import dataclass
@@ -15,7 +18,7 @@ from numpy.typing import NDArray
 
 from privcfs.public.beliefs.hidden_degrees import HiddenDegrees
 from privcfs.public.beliefs.links import Evidence, LinkModel, probabilities
-from privcfs.public.beliefs.pool import class_probabilities, pool_of
+from privcfs.public.beliefs.pool import class_probabilities, pool_of, public_degrees
 from privcfs.public.candidates.candidates import Candidates
 from privcfs.public.context import PublicContext
 from privcfs.public.per_context import per_context
@@ -49,21 +52,42 @@ class Beliefs:
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How many graphs are imagined.
+
+    Attributes:
+        number: How many samples of the target's own pairs.
+        each: In how many graphs each of these samples stands, with pairs elsewhere sampled for every graph. More than
+            1 is for questions that read own edges alone: what they can know is a mean over pairs elsewhere.
+    """
+
+    number: int
+    each: int = 1
+
+    def at_most(self, graphs: int) -> "Sampling":
+        """The same, with fewer samples where there would be more graphs than this."""
+        return Sampling(max(min(self.number, graphs // self.each), 1), self.each)
+
+
+@final
 @dataclass(frozen=True, slots=True, eq=False)
 class Imagined:
     """Imagined graphs around a target. `number` is how many there are; the first is the snapshot.
 
-    `nodes` are the nodes that the target may read besides itself, ascending: snapshot neighbours, nodes that it may be
-    joined to, and ends of its imagined pairs. A graph's imagined pairs of the target are (`own_graph`, `own_row`): the
-    number of the graph and the position in `nodes`, in order of graphs. Variants of hidden pairs are numbered node by
-    node: variant i is one of the node at position `variant_row[i]`. It has `hidden_degree[i]` pairs, and
-    (`hidden_owner`, `hidden_partner`) lists them by variant and position in the pool. `variant` says which variant each
-    graph has of each node: (graphs, nodes).
+    `neighbours` are joined to the target in all graphs: its snapshot neighbours or, where its pairs were given, those.
+    `in_snapshot` says which of them the snapshot shows. `nodes` are the nodes that the target may read besides itself,
+    ascending: neighbours, nodes that it may be joined to, and ends of its imagined pairs. A graph's imagined pairs of
+    the target are (`own_graph`, `own_row`): the number of the graph and the position in `nodes`, in order of graphs.
+    Variants of hidden pairs are numbered node by node: variant i is one of the node at position `variant_row[i]`. It
+    has `hidden_degree[i]` pairs, and (`hidden_owner`, `hidden_partner`) lists them by variant and position in the pool.
+    `variant` says which variant each graph has of each node: (graphs, nodes).
     """
 
     target: int
     number: int
     neighbours: Numbers
+    in_snapshot: NDArray[np.bool_]
     nodes: Numbers
     own_graph: Numbers
     own_row: Numbers
@@ -74,18 +98,35 @@ class Imagined:
     variant: Numbers
 
 
-def imagine(context: PublicContext, beliefs: Beliefs, candidates: Candidates, number: int) -> Imagined:
-    """Samples graphs around the target of a list: `number` of them, or fewer if the target has very many neighbours.
+def imagine(
+    context: PublicContext, beliefs: Beliefs, candidates: Candidates, sampling: Sampling, own: Numbers | None = None
+) -> Imagined:
+    """Samples graphs around the target of a list.
 
-    Before these comes one graph without any hidden pairs near the target: the snapshot.
+    Args:
+        context: The public context.
+        beliefs: What is believed of hidden pairs.
+        candidates: The list; no graph contains a pair that it may add.
+        sampling: How many graphs are sampled; fewer if the target has very many neighbours. Before these comes one
+            graph without any hidden pairs near the target: the snapshot.
+        own: All neighbours of the target, ascending, where the caller knows them; they take the place of the snapshot's
+            and of imagined ones. By default they are imagined.
+
+    Returns:
+        The graphs.
     """
     target = candidates.target
     rng = np.random.default_rng([context.seed, target])
-    neighbours = np.array(context.snapshot.neighbours(target), np.int64)
-    hidden = float(beliefs.hidden_degrees.sample(np.full(16, len(neighbours)), rng).mean())
-    number = 1 + min(number, max(int(MOST_ROWS / (len(neighbours) + hidden + 1)), LEAST_GRAPHS))
+    shown = np.array(context.snapshot.neighbours(target), np.int64)
+    neighbours = shown if own is None else own
+    hidden = float(beliefs.hidden_degrees.sample(np.full(16, len(neighbours)), rng).mean()) if own is None else 0.0
+    sampling = sampling.at_most(sampling.each * max(int(MOST_ROWS / (len(neighbours) + hidden + 1)), LEAST_GRAPHS))
+    number = 1 + sampling.number * sampling.each
     joined = ends_beside(target, candidates.additions)
-    own_graph, own_node = _own_pairs(context, beliefs, target, joined, number, rng)
+    if own is None:
+        own_graph, own_node = _own_pairs(context, beliefs, target, joined, sampling, rng)
+    else:
+        own_graph = own_node = np.empty(0, np.int64)
     nodes = np.unique(np.concatenate([neighbours, joined, own_node]))
     counts = np.where(np.isin(nodes, np.concatenate([neighbours, joined])), VARIANTS, 1)
     first = np.cumsum(counts) - counts
@@ -96,6 +137,7 @@ def imagine(context: PublicContext, beliefs: Beliefs, candidates: Candidates, nu
         target=target,
         number=number,
         neighbours=neighbours,
+        in_snapshot=np.isin(neighbours, shown),
         nodes=nodes,
         own_graph=own_graph,
         own_row=np.searchsorted(nodes, own_node),
@@ -113,9 +155,15 @@ def ends_beside(target: int, pairs: tuple[tuple[int, int], ...]) -> Numbers:
 
 
 def _own_pairs(
-    context: PublicContext, beliefs: Beliefs, target: int, joined: Numbers, number: int, rng: np.random.Generator
+    context: PublicContext,
+    beliefs: Beliefs,
+    target: int,
+    joined: Numbers,
+    sampling: Sampling,
+    rng: np.random.Generator,
 ) -> tuple[Numbers, Numbers]:
     """The target's imagined pairs: graph and other end, in order of graphs and without repetitions."""
+    number = 1 + sampling.number
     pool, evidence = pool_of(context), Evidence.of(context, target)
     chances = probabilities(beliefs.links, evidence)
     cumulative = np.cumsum(chances, dtype=np.float64)
@@ -133,7 +181,14 @@ def _own_pairs(
     graph, place = np.divmod(keys[np.argsort(first_drawn)], len(pool.nodes))
     rank = np.arange(len(graph)) - np.searchsorted(graph, graph)
     kept = rank < counts[graph]
-    return graph[kept], pool.nodes[place[kept]]
+    return _in_each(graph[kept], pool.nodes[place[kept]], sampling.each)
+
+
+def _in_each(sample: Numbers, node: Numbers, each: int) -> tuple[Numbers, Numbers]:
+    """The pairs of every graph, if each sample but number 0, the snapshot, stands in `each` consecutive graphs."""
+    graph = 1 + (sample - 1)[:, None] * each + np.arange(each)
+    order = np.argsort(graph, axis=None, kind="stable")
+    return graph.ravel()[order], np.repeat(node, each)[order]
 
 
 def _variants(
@@ -147,7 +202,7 @@ def _variants(
     sampled within that class, otherwise among all nodes.
     """
     partners = _partners_by_class(context)
-    degrees = beliefs.hidden_degrees.sample(np.repeat(context.snapshot.degrees(nodes), counts), rng)
+    degrees = beliefs.hidden_degrees.sample(np.repeat(public_degrees(context, nodes), counts), rng)
     degrees[(np.cumsum(counts) - counts)[counts > 1]] = 0
     cumulative = np.repeat(np.cumsum(class_probabilities(context, nodes), axis=1), counts, axis=0)
     classes = (rng.random((len(degrees), 1)) > cumulative).sum(axis=1).clip(max=cumulative.shape[1] - 1)

@@ -1,20 +1,24 @@
 """What was learned about a public context, as a value and as text: for a file beside a vault, and for embedded data."""
 
 import json
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, final
 
 from privcfs.public.beliefs.belief import Calibration
-from privcfs.public.beliefs.hidden_degrees import Growing
+from privcfs.public.beliefs.hidden_degrees import LARGEST, Growing, Thinned
 from privcfs.public.beliefs.imagined import Beliefs
-from privcfs.public.beliefs.links import LogLinear
+from privcfs.public.beliefs.links import EVIDENCE, LogLinear
 from privcfs.public.beliefs.worlds import Worlds
 from privcfs.public.context import PublicContext
 
 # Used where nothing can be tried: the doubt about margins, the probability of the snapshot as it is, and a calibration
 # that takes believed log-odds down.
-DEFAULT_DOUBT, DEFAULT_TRUST, DEFAULT_CALIBRATION = 0.5, 0.1, Calibration(-0.3, 0.9)
-FORMAT = 1
+DEFAULT_DOUBT, DEFAULT_TRUST, DEFAULT_CALIBRATION = 0.4, 0.02, Calibration(-0.3, 0.9)
+FORMAT = 2
+# A doubt is at most this large, in logits.
+MOST_DOUBT = 10
 
 
 @final
@@ -31,13 +35,16 @@ class Learned:
         """What `learned_from` reads; it names the context and the settings that it was learned for."""
         links, law = self.beliefs.links, self.beliefs.hidden_degrees
         assert isinstance(links, LogLinear)
-        assert isinstance(law, Growing)
+        growing = law.otherwise if isinstance(law, Thinned) else law
+        assert isinstance(growing, Growing)
         fields = {
             "format": FORMAT,
             "context": context.digest,
             "worlds": repr(worlds),
             "links": list(links.weights),
-            "hidden_degrees": [law.base, law.slope, law.shape],
+            "hidden_degrees": [growing.base, growing.slope, growing.shape],
+            "degrees": list(law.degrees) if isinstance(law, Thinned) else [],
+            "shown": law.shown if isinstance(law, Thinned) else 0.0,
             "same_class": self.beliefs.same_class,
             "doubt": self.doubt,
             "trust": self.trust,
@@ -47,16 +54,45 @@ class Learned:
 
 
 def learned_from(text: str, context: PublicContext, worlds: Worlds) -> Learned | None:
-    """What was learned for this context and these settings; None for anything else."""
+    """What was learned for this context and these settings; None for anything else, and if a number cannot be right."""
     try:
         fields: dict[str, Any] = json.loads(text)
         named = fields["format"], fields["context"], fields["worlds"]
         if named != (FORMAT, context.digest, repr(worlds)):
             return None
-        links = LogLinear(tuple(float(weight) for weight in fields["links"]))
-        law = Growing(*(float(number) for number in fields["hidden_degrees"]))
-        beliefs = Beliefs(links, law, float(fields["same_class"]))
-        calibration = Calibration(*(float(one) for one in fields["calibration"]))
-        return Learned(beliefs, float(fields["doubt"]), float(fields["trust"]), calibration)
-    except (ValueError, KeyError, TypeError):
+        growing = Growing(*_finite(fields["hidden_degrees"]))
+        degrees = _finite(fields["degrees"])
+        shown, same_class, doubt, trust = _finite(fields[name] for name in ("shown", "same_class", "doubt", "trust"))
+        law = Thinned(degrees, shown, growing) if degrees else growing
+        beliefs = Beliefs(LogLinear(_finite(fields["links"])), law, same_class)
+        offset, slope = _finite(fields["calibration"])
+        found = Learned(beliefs, doubt, trust, Calibration(offset, slope))
+    except (ValueError, KeyError, TypeError, OverflowError):
         return None
+    return found if _is_possible(found, growing) else None
+
+
+def _finite(numbers: Iterable[Any]) -> tuple[float, ...]:
+    """The numbers; an error if one of them is not a number, or not finite."""
+    found = tuple(float(one) for one in numbers)
+    if not all(math.isfinite(one) for one in found):
+        raise ValueError("a number is not finite")
+    return found
+
+
+def _is_possible(found: Learned, growing: Growing) -> bool:
+    """Whether everything could have been learned: probabilities, scales and shapes lie where such numbers lie."""
+    law, links = found.beliefs.hidden_degrees, found.beliefs.links
+    assert isinstance(links, LogLinear)
+    possible = [
+        0 < found.doubt <= MOST_DOUBT,
+        0 <= found.trust <= 1,
+        found.calibration.slope > 0,
+        0 <= found.beliefs.same_class <= 1,
+        len(links.weights) == EVIDENCE,
+        growing.slope >= 0,
+        growing.shape > 0,
+    ]
+    if isinstance(law, Thinned):
+        possible += [0 <= law.shown < 1, min(law.degrees) >= 0, len(law.degrees) == LARGEST + 1]
+    return all(possible)

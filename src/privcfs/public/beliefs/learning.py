@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from privcfs.public.beliefs.hidden_degrees import Growing, fit_growing
+from privcfs.public.beliefs.hidden_degrees import Growing, at_least_one, fit_growing, fit_thinned
 from privcfs.public.beliefs.imagined import Beliefs
 from privcfs.public.beliefs.links import Evidence, LogLinear, fit_log_linear
 from privcfs.public.beliefs.pool import pool_of
@@ -34,11 +34,15 @@ PRIOR_HOMOPHILY, PRIOR_PAIRS = 0.8, 10
 
 
 class Split(NamedTuple):
-    """A context that shows a part of its pairs to a believer: the whole, what is shown, and the hidden pairs."""
+    """A context that shows a part of its pairs to a believer.
+
+    It holds the whole, what is shown, the hidden pairs, and the share of pairs that is shown.
+    """
 
     whole: PublicContext
     shown: PublicContext
     hidden: Numbers
+    share: float
 
 
 def learn_beliefs(context: PublicContext, worlds: Worlds) -> Beliefs:
@@ -51,7 +55,9 @@ def learn_beliefs(context: PublicContext, worlds: Worlds) -> Beliefs:
     degrees = np.diff(split.shown.snapshot.starts)
     hidden = np.bincount(split.hidden.ravel(), minlength=len(degrees))
     mean = float(np.diff(context.snapshot.starts[[0, -1]])[0] / context.number_of_nodes)
-    law = fit_growing(degrees, hidden, worlds.mean_hidden_degree(mean), mean)
+    growing = fit_growing(degrees, hidden, worlds.mean_hidden_degree(mean), mean)
+    is_part = 0 < worlds.disclosed < 1
+    law = fit_thinned(np.diff(context.snapshot.starts), worlds.disclosed, growing) if is_part else growing
     return Beliefs(links, law, _homophily(split))
 
 
@@ -59,7 +65,9 @@ def assumed_beliefs(context: PublicContext, worlds: Worlds) -> Beliefs:
     """The defaults where there is nothing to learn from."""
     public = len(context.snapshot.others) / context.number_of_nodes
     mean = worlds.mean_hidden_degree(public)
-    slope = (1 - CONSTANT_PART) * mean / public if public else 0.0
+    if not public:
+        return Beliefs(LogLinear(), at_least_one(mean, SHAPE), PRIOR_HOMOPHILY)
+    slope = (1 - CONSTANT_PART) * mean / public
     return Beliefs(LogLinear(), Growing(mean - slope * public, slope, SHAPE), PRIOR_HOMOPHILY)
 
 
@@ -70,7 +78,7 @@ def split_snapshot(context: PublicContext, shown_share: float) -> Split:
     pairs = part.snapshot.pairs
     is_shown = np.random.default_rng([context.seed, 2]).random(len(pairs)) < shown_share
     shown = PublicContext(part.features, pairs[is_shown], part.model, assumptions=part.assumptions)
-    return Split(part, shown, pairs[~is_shown])
+    return Split(part, shown, pairs[~is_shown], shown_share)
 
 
 def _part_of(context: PublicContext) -> PublicContext:

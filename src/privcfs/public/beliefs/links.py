@@ -21,6 +21,8 @@ LEAST_AGREEMENT = 0.02
 # Strength of the quadratic penalty on the weights of a fitted model.
 PENALTY = 1e-3
 IMPOSSIBLE = np.float32(-1e9)
+# The number of columns of evidence.
+EVIDENCE = 5
 
 
 class Evidence(NamedTuple):
@@ -35,20 +37,16 @@ class Evidence(NamedTuple):
         pool, neighbours = pool_of(context), np.array(context.snapshot.neighbours(target), np.int64)
         own, around = _target_profiles(context, pool, target)
         agreement = pool.probabilities @ class_probabilities(context, np.array([target]))[0]
-        shared = _has_neighbour_in(context, pool, neighbours)
-        columns = np.column_stack(
-            [
-                pool.profiles.own @ own,
-                pool.profiles.around @ around,
-                np.log(agreement + LEAST_AGREEMENT),
-                np.log1p(pool.degrees),
-                shared,
-            ]
-        )
+        columns = np.empty((len(pool.nodes), 5), np.float32)
+        columns[:, 0] = pool.profiles.own @ own
+        columns[:, 1] = pool.profiles.around @ around
+        columns[:, 2] = np.log(agreement + LEAST_AGREEMENT)
+        columns[:, 3] = pool.log_degrees
+        columns[:, 4] = _has_neighbour_in(context, pool, neighbours)
         possible = np.ones(len(pool.nodes), np.bool_)
         excluded = places(pool.nodes, np.append(neighbours, target))
         possible[excluded[excluded >= 0]] = False
-        return cls(possible, columns.astype(np.float32))
+        return cls(possible, columns)
 
 
 class LinkModel(ABC):

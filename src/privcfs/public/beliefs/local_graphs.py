@@ -68,4 +68,8 @@ def _known_pairs(context: PublicContext, imagined: Imagined) -> Numbers:
         _, reached = some_neighbours(context.snapshot, nodes)
         nodes = np.concatenate([nodes, np.setdiff1d(reached, nodes)])[:MOST_NODES]
     position, neighbour = some_neighbours(context.snapshot, nodes)
-    return np.column_stack([nodes[position], neighbour])
+    pairs = np.column_stack([nodes[position], neighbour])
+    if imagined.in_snapshot.all() and len(imagined.neighbours) == len(context.snapshot.neighbours(imagined.target)):
+        return pairs
+    own = np.column_stack([np.full(len(imagined.neighbours), imagined.target), imagined.neighbours])
+    return np.concatenate([own, pairs[(pairs != imagined.target).all(axis=1)]])  # The target's pairs were given.

@@ -41,6 +41,7 @@ class Pool:
 
     nodes: Numbers
     degrees: Numbers
+    log_degrees: Floats  # log(1 + degree)
     probabilities: Floats  # (nodes, classes)
     profiles: Profiles
     feature_weights: Floats  # (features): how much a feature counts in a profile; more if it is rare
@@ -50,12 +51,13 @@ class Pool:
 def pool_of(context: PublicContext) -> Pool:
     """The pool of a context; the same for the same public data."""
     nodes = sampled_nodes(context, MOST_NODES)
-    rows = context.feature_rows(nodes)
+    rows, degrees = context.feature_rows(nodes), context.snapshot.degrees(nodes)
     frequency = np.bincount(rows.indices, minlength=rows.shape[1])
     weights = np.log1p(len(nodes) / np.maximum(frequency, 1)).astype(np.float32)
     return Pool(
         nodes=nodes,
-        degrees=context.snapshot.degrees(nodes),
+        degrees=degrees,
+        log_degrees=np.log1p(degrees).astype(np.float32),
         probabilities=_probabilities(context, nodes),
         profiles=profiles_of(context, nodes, weights),
         feature_weights=weights,
@@ -68,6 +70,17 @@ def sampled_nodes(context: PublicContext, most: int) -> Numbers:
         return np.arange(context.number_of_nodes)
     drawn = np.random.default_rng(context.seed).integers(context.number_of_nodes, size=most)
     return np.unique(drawn)
+
+
+def public_degrees(context: PublicContext, nodes: Numbers) -> Numbers:
+    """How many snapshot neighbours nodes have: as the pool knows it where they are in it."""
+    pool = pool_of(context)
+    place = places(pool.nodes, nodes)
+    found = pool.degrees[place]
+    elsewhere = np.flatnonzero(place < 0)
+    if len(elsewhere):
+        found[elsewhere] = context.snapshot.degrees(nodes[elsewhere])
+    return found
 
 
 def class_probabilities(context: PublicContext, nodes: Numbers) -> Floats:

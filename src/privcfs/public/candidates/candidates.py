@@ -143,6 +143,13 @@ class CandidateRule(ABC):
             "vault file: [actionable] and metadata need candidates that are sets or ladders, such as small-sets."
         )
 
+    def knowing(self, own: tuple[Pair, ...]) -> "CandidateRule":  # noqa: ARG002
+        """The same rule for a person who knows all pairs of her own, which may be deleted in the place of public ones.
+
+        A rule without deletable pairs and partners stays as it is.
+        """
+        return self
+
 
 def check_most(most: int) -> None:
     """Refuses a rule whose answers could name nothing."""

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privcfs.errors import SettingsError
-from privcfs.public.candidates.candidates import Candidates
+from privcfs.public.candidates.candidates import Candidates, membership
 
 LARGEST_COST = 1000  # of one operation
 Numbers = NDArray[np.int64]
@@ -36,8 +36,9 @@ class Costs:
 
     def of(self, candidates: Candidates) -> Numbers:
         """The cost of each candidate."""
-        border = len(candidates.deletions)
-        pairs = [sum(self.delete if one < border else self.add for one in chosen) for chosen in candidates.pair_sets]
-        masks = [self.mask * len(chosen) for chosen in candidates.feature_sets]
+        each = np.repeat([self.delete, self.add], [len(candidates.deletions), len(candidates.additions)])
+        pairs = membership(candidates.pair_sets, len(each)) @ each
+        masks = self.mask * np.array([len(chosen) for chosen in candidates.feature_sets])
         pair_set, feature_set = candidates.parts()
-        return np.array(pairs, np.int64)[pair_set] + np.array(masks, np.int64)[feature_set]
+        costs: Numbers = pairs[pair_set] + masks[feature_set]
+        return costs

@@ -1,12 +1,12 @@
 """Sets of up to five elements without their number exploding: for each class, the best partners one after another."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import final
 
 from privcfs.public.candidates.actionability import Actionability
 from privcfs.public.candidates.candidates import CandidateRule, Candidates, Caps, Choice, check_most, subsets
-from privcfs.public.candidates.pairs import OneHop, PairUniverse
+from privcfs.public.candidates.pairs import Listed, OneHop, PairUniverse
 from privcfs.public.candidates.partners import ScoredPartners, score_partners
 from privcfs.public.candidates.restriction import Restriction
 from privcfs.public.candidates.top_influence import FeatureUniverse, TopInfluence
@@ -23,6 +23,7 @@ class Ladders(CandidateRule):
     it away, both on the snapshot graph. The first i partners are combined with the first j deletions, for all i and j
     within the cap. Every single pair is a candidate too, and so is every set of `most` partners out of the first `most`
     and `spare` more, because hidden pairs may have made some of them weaker than they look.
+    With `own`, all pairs of the target as the person concerned knows them, these take the place of its snapshot pairs.
     """
 
     most: int = 5
@@ -30,6 +31,7 @@ class Ladders(CandidateRule):
     deletions: PairUniverse = OneHop()
     features: FeatureUniverse = TopInfluence(3)
     allowed: Actionability = Actionability()
+    own: tuple[Pair, ...] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         check_most(self.most)
@@ -41,10 +43,13 @@ class Ladders(CandidateRule):
     def restricted(self, to: Restriction) -> "Ladders":
         return replace(self, allowed=to.allowed, deletions=to.deletions or self.deletions)
 
+    def knowing(self, own: tuple[Pair, ...]) -> "Ladders":
+        return replace(self, deletions=Listed(own), own=own)
+
     def propose(self, context: PublicContext, target: int) -> Candidates:
         deletions = self.allowed.pairs(self.deletions.pairs(context, target))
         features = self.allowed.features(self.features.features(context, target))
-        scored = score_partners(context, target, self.allowed, deletions)
+        scored = score_partners(context, target, self.allowed, deletions, self.own)
         rungs = [
             [
                 one

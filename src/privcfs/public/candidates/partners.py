@@ -1,6 +1,6 @@
 """Whom the target may be joined to: the nodes that would change its logits most, judged on the public snapshot."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import final
 
@@ -34,6 +34,8 @@ class Partners:
     both directions, because the snapshot's prediction can be wrong. With a `desired` class, the first kind raise the
     margin of that class. For each of the next `rivals` likeliest classes, `for_each_rival` further partners raise the
     margin of that class most. After these, `beyond` pairs may join such a partner to a public neighbour of the target.
+    With `own`, all pairs of the target as the person concerned knows them, these take the place of its snapshot pairs;
+    they never stand in the text of a rule, which names a method.
     """
 
     away: int = 4
@@ -42,10 +44,11 @@ class Partners:
     beyond: int = 0
     rivals: int = 3
     for_each_rival: int = 2
+    own: tuple[Pair, ...] | None = field(default=None, repr=False)
 
     def pairs(self, context: PublicContext, target: int, allowed: Actionability) -> tuple[Pair, ...]:
-        """Distinct pairs, none of them in the snapshot."""
-        scored = score_partners(context, target, allowed)
+        """Distinct pairs, none of them in the snapshot, or among the target's own pairs where these are known."""
+        scored = score_partners(context, target, allowed, own=self.own)
         likeliest = [int(label) for label in np.argsort(-scored.own_logits, kind="stable")]
         ranked = scored.falling_from(likeliest[0]) if self.desired is None else scored.rising_to(self.desired)
         away, rest = ranked[: self.away].tolist(), ranked[self.away :]
@@ -88,21 +91,47 @@ class ScoredPartners:
 
 
 def score_partners(
-    context: PublicContext, target: int, allowed: Actionability, deletions: tuple[Pair, ...] = ()
+    context: PublicContext,
+    target: int,
+    allowed: Actionability,
+    deletions: tuple[Pair, ...] = (),
+    own: tuple[Pair, ...] | None = None,
 ) -> ScoredPartners:
-    """Scores the most promising nodes of the graph, and the nodes that `deletions` name."""
+    """Scores the most promising nodes of the graph, and the nodes that `deletions` name.
+
+    With `own`, the target's pairs are these, whatever the snapshot shows of them; nothing of that is kept.
+    """
     check_nodes(allowed, context.number_of_nodes)
     promising = _promising(context, allowed)
     named = np.array(sorted({node for one in deletions for node in one} - {target}), np.int64)
     nodes, first = np.unique(np.concatenate([promising.nodes, named]), return_index=True)
     messages = np.concatenate([promising.messages, _messages(context, named)])[first]
-    neighbours = context.snapshot.neighbours(target)
-    own_logits = snapshot_logits(context, np.array([target]))[0]
+    if own is None:
+        neighbours = np.array(context.snapshot.neighbours(target), np.int64)
+        own_logits = snapshot_logits(context, np.array([target]))[0]
+    else:
+        neighbours = np.array(sorted({one + other - target for one, other in own}), np.int64)
+        own_logits = _logits_with(context, target, neighbours)
     degree = len(neighbours) + 1  # With the self-loop that a GCN adds.
     joined_logits = np.sqrt(degree / (degree + 1)) * own_logits + messages / np.sqrt(degree + 1)
     joinable = allowed.joinable(nodes) & ~np.isin(nodes, [target, *neighbours])
     joinable &= target not in allowed.immutable_nodes
     return ScoredPartners(nodes, class_margins(joined_logits), own_logits, joinable)
+
+
+def _logits_with(context: PublicContext, target: int, neighbours: Numbers) -> Floats:
+    """The target's logits if it has these neighbours, ascending, and all other pairs are the snapshot's near them.
+
+    Of very many neighbours, some at equal distances are read.
+    """
+    read = neighbours[:: len(neighbours) // HUB + 1]
+    nodes = np.unique(np.append(read, target))
+    near = nearby(context, nodes)
+    row, rows = near.rows[np.searchsorted(nodes, target)], near.rows[np.searchsorted(nodes, read)]
+    elsewhere = near.pairs[(near.pairs != row).all(axis=1)]
+    pairs = np.concatenate([elsewhere, np.column_stack([np.minimum(row, rows), np.maximum(row, rows)])])
+    logits: Floats = context.model.logits(near.features, pairs)[row]
+    return logits
 
 
 @final

@@ -8,11 +8,12 @@ import numpy as np
 
 from privcfs.public.candidates.actionability import Actionability
 from privcfs.public.candidates.candidates import CandidateRule, Candidates, Caps, Choice, check_most, subsets
-from privcfs.public.candidates.pairs import OneHop, PairUniverse
+from privcfs.public.candidates.pairs import Listed, OneHop, PairUniverse
 from privcfs.public.candidates.partners import Partners
 from privcfs.public.candidates.restriction import Restriction
 from privcfs.public.candidates.top_influence import FeatureUniverse, TopInfluence
 from privcfs.public.context import PublicContext
+from privcfs.public.interventions import Pair
 
 
 @final
@@ -40,6 +41,9 @@ class SmallSets(CandidateRule):
     def restricted(self, to: Restriction) -> "SmallSets":
         partners = replace(self.partners, desired=to.desired)
         return replace(self, allowed=to.allowed, deletions=to.deletions or self.deletions, partners=partners)
+
+    def knowing(self, own: tuple[Pair, ...]) -> "SmallSets":
+        return replace(self, deletions=Listed(own), partners=replace(self.partners, own=own))
 
     def propose(self, context: PublicContext, target: int) -> Candidates:
         deletions = self.allowed.pairs(self.deletions.pairs(context, target))

@@ -108,11 +108,15 @@ class GCN(Model):
         ones = np.ones(len(both_directions))
         adjacency = sp.csr_array((ones, (both_directions[:, 0], both_directions[:, 1])), shape=(count, count))
         degrees = np.bincount(pairs.ravel(), minlength=count) + 1.0
-        scaled_inputs = (features.astype(np.float64) @ self.first) / np.sqrt(degrees)[:, None]
-        neighbour_sums = adjacency @ scaled_inputs + scaled_inputs
+        scaled_inputs = features.astype(np.float64) @ self.first
+        scaled_inputs /= np.sqrt(degrees)[:, None]
+        hidden = adjacency @ scaled_inputs  # In place from here: of a large graph these tables are the peak of memory.
+        hidden += scaled_inputs
         new_root_degrees = np.sqrt(degrees + 1)[:, None]
-        hidden = np.maximum(neighbour_sums / new_root_degrees + self.first_bias, 0)
-        messages: NDArray[np.float64] = hidden @ self.second / new_root_degrees
+        hidden /= new_root_degrees
+        hidden += self.first_bias
+        messages: NDArray[np.float64] = np.maximum(hidden, 0, out=hidden) @ self.second
+        messages /= new_root_degrees
         return messages
 
     def logits(self, features: sp.csr_array, pairs: NDArray[np.int64]) -> NDArray[np.float64]:

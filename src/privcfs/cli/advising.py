@@ -1,0 +1,72 @@
+"""`privcfs advise`: the answer to the person concerned."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from privcfs.cli.commands import VAULT, AnalystOption, JsonOption, RequestOption, VaultOption
+from privcfs.cli.output import emit, failures_told, learning, say, warn
+from privcfs.cli.page import advice_page
+from privcfs.cli.spending import YesOption, agree_to_one
+from privcfs.errors import SettingsError
+from privcfs.gate.questions.advice import MOST_ALTERNATIVES
+from privcfs.gate.questions.question import OWNER
+from privcfs.owner.vault_file import read_vault_file
+from privcfs.public.advice import CONFIDENCE, Advice
+from privcfs.public.epsilon import show
+from privcfs.public.words import in_words
+
+
+def advise(
+    target: Annotated[str, typer.Argument(help="The node of the person who asks, by number or public name.")],
+    alternatives: Annotated[
+        int, typer.Option(help="How many other ways to name beside the best one.", min=0, max=MOST_ALTERNATIVES)
+    ] = 2,
+    told: Annotated[int | None, typer.Option(help="The decision that the person was told: a class number.")] = None,
+    epsilon: Annotated[
+        str | None,
+        typer.Option(help="Price at which other people's edges are read too; without it they are not read at all."),
+    ] = None,
+    page: Annotated[Path | None, typer.Option(help="Also write it as a page with pictures.", metavar="FILE")] = None,
+    vault: VaultOption = VAULT,
+    analyst: AnalystOption = OWNER,
+    request_id: RequestOption = None,
+    yes: YesOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Answer the person concerned, from public data and her own edges. For her alone, not for publication."""
+    file = read_vault_file(vault)
+    opened = file.vault(progress=learning)
+    if page is not None and page.exists():
+        raise SettingsError(f"{page} exists; name another file.")
+    if epsilon is not None:
+        warn(file.account.other_limit(opened.ledger))
+        agree_to_one(opened.cost(epsilon), opened.ledger, analyst, request_id, yes)
+    with failures_told(opened):
+        advice = opened.advise(
+            target, alternatives=alternatives, told=told, epsilon=epsilon, analyst=analyst, request_id=request_id
+        )
+    if page is not None:
+        page.write_text(advice_page(advice, opened.context), encoding="utf-8")
+    if as_json:
+        emit(advice.to_dict())
+        return
+    _tell(advice)
+    if page is not None:
+        say(f"Wrote {page}.")
+
+
+def _tell(advice: Advice) -> None:
+    """Advice in words."""
+    say(f"Advice for {advice.target_name}:")
+    for number, change in enumerate(advice.changes):
+        say(f"  {'best' if number == 0 else 'or'}, with probability {change.confidence:.2f}:")
+        for line in in_words(change.intervention):
+            say(f"    {line}")
+    believed = ", ".join(f"class {label} ({100 * chance:.0f} %)" for label, chance in advice.believed.items())
+    say(f"  The present decision is believed to be {believed}; it was not read.")
+    say(CONFIDENCE)
+    say(advice.promise)
+    paid = f"Paid: epsilon {show(advice.epsilon)}, request id {advice.request_id}."
+    say(paid if advice.epsilon else "Nothing was paid.")

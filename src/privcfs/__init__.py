@@ -19,6 +19,7 @@ from privcfs.public.models.files import load_model, save_model
 from privcfs.public.models.gcn import GCN
 from privcfs.public.models.torch_module import TorchModel
 from privcfs.public.release import Release
+from privcfs.public.sketches.knowing import with_sketch
 
 __version__ = "0.1.0"
 __all__ = [
@@ -40,4 +41,5 @@ __all__ = [
     "open_vault",
     "rehearse_time",
     "save_model",
+    "with_sketch",
 ]

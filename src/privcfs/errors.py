@@ -10,6 +10,7 @@ PrivcfsError
 │   ├── ContextError           features, snapshot, node ids
 │   ├── ModelError          the frozen model
 │   ├── SettingsError          vault.toml, limits, method
+│   ├── SketchError            the sketch of the hidden pairs
 │   └── SimulatedSnapshot      an experiment's snapshot offered to a real vault
 ├── BudgetExhausted        the limit would be passed; nothing was charged
 ├── RequestConflict        a request id was used before with other parameters
@@ -71,6 +72,10 @@ class ModelError(OwnerError):
 
 
 class SettingsError(OwnerError):
+    pass
+
+
+class SketchError(OwnerError):
     pass
 
 

@@ -8,6 +8,7 @@ from privcfs.cli.commands import app
 from privcfs.cli.importing import import_
 from privcfs.cli.output import complain
 from privcfs.cli.serving import keys_app, serve
+from privcfs.cli.sketching import sketch
 from privcfs.cli.training import train
 from privcfs.errors import PrivcfsError
 
@@ -16,6 +17,7 @@ app.command()(advise)
 app.command()(batch)
 app.command("import")(import_)
 app.command()(serve)
+app.command()(sketch)
 app.command()(train)
 app.add_typer(keys_app, name="keys")
 

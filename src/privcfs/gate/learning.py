@@ -8,21 +8,20 @@ Check: tests/gate/test_learning.py::test_what_is_learned_is_the_same_whatever_th
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from privcfs.gate.sketch_trials import Stage, beliefs_with, stage_of
 from privcfs.private.allowance import UNLIMITED
 from privcfs.private.evaluators import evaluate
 from privcfs.private.evaluators.imagined import evaluate_on_imagined
-from privcfs.private.graph import PrivateGraph
 from privcfs.public.beliefs.belief import Belief, Calibration, log_odds
-from privcfs.public.beliefs.imagined import Sampling
+from privcfs.public.beliefs.imagined import Beliefs, Sampling
 from privcfs.public.beliefs.learned import DEFAULT_DOUBT, DEFAULT_TRUST, Learned
-from privcfs.public.beliefs.learning import LEAST_PAIRS, Split, learn_beliefs, split_snapshot
+from privcfs.public.beliefs.learning import LEAST_PAIRS, learn_beliefs
 from privcfs.public.beliefs.worlds import Worlds
 from privcfs.public.candidates.small_sets import SmallSets
 from privcfs.public.context import PublicContext
@@ -64,11 +63,31 @@ def learn(context: PublicContext, worlds: Worlds, progress: Callable[[str], None
         The same for the same public data.
     """
     progress("learning which pairs are hidden")
+    if context.sketch is not None:
+        return _learn_with_sketch(context, worlds, progress)
     beliefs = learn_beliefs(context, worlds)
     if len(context.snapshot.others) < 2 * LEAST_PAIRS or not isinstance(context.model, GCN):
         return Learned(beliefs)
     progress("trying answers where a part of the snapshot is hidden")
-    trials = _trials(split_snapshot(context, worlds.disclosed), worlds)
+    stage = stage_of(context, worlds)
+    return _tried(beliefs, _trials(stage, stage.shown, stage.beliefs))
+
+
+def _learn_with_sketch(context: PublicContext, worlds: Worlds, progress: Callable[[str], None]) -> Learned:
+    """The same with a sketch; it is tried with a sketch of the same kind and price that is drawn from public data."""
+    base = context.base
+    assert base is not None
+    beliefs = beliefs_with(context, learn_beliefs(base, worlds))
+    if not isinstance(context.model, GCN):
+        return Learned(beliefs)
+    progress("trying answers with a sketch of public data")
+    stage = stage_of(base, worlds)
+    shown = stage.sketched(context.sketch.plan)
+    return _tried(beliefs, _trials(stage, shown, beliefs_with(shown, stage.beliefs)))
+
+
+def _tried(beliefs: Beliefs, trials: "list[_Trial]") -> Learned:
+    """Settings and calibration that served best in trials."""
     best = _settings(trials)
     return Learned(beliefs, *best, _calibrated([trial.at(*best) for trial in trials], [one.valid for one in trials]))
 
@@ -87,18 +106,16 @@ class _Trial(NamedTuple):
         return bool(self.valid[self.at(doubt, trust).guess()])
 
 
-def _trials(split: Split, worlds: Worlds) -> list[_Trial]:
+def _trials(stage: Stage, shown: PublicContext, beliefs: Beliefs) -> list[_Trial]:
     """Explains sampled nodes with beliefs that were learned from the shown part alone."""
-    shown, rng = split.shown, np.random.default_rng([split.whole.seed, 4])
-    beliefs = learn_beliefs(shown, replace(worlds, disclosed=split.share))
-    graph = PrivateGraph.from_snapshot(split.whole.snapshot)
+    rng = np.random.default_rng([stage.whole.seed, 4])
     found = []
     for target in rng.permutation(shown.number_of_nodes)[:TARGETS].tolist():
         candidates = SmallSets().propose(shown, target)
         margins, _ = evaluate_on_imagined(shown, beliefs, candidates, Sampling(GRAPHS))
         belief = Belief(margins, np.ones(len(candidates), np.float32), candidates.sizes, DEFAULT_DOUBT)
         try:
-            outcomes = evaluate(graph, split.whole, candidates, UNLIMITED)
+            outcomes = evaluate(stage.graph, stage.whole, candidates, UNLIMITED)
         except ArithmeticError:
             continue
         found.append(_Trial(belief, outcomes.flips()))

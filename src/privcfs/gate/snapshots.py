@@ -28,6 +28,7 @@ from privcfs.gate.randomness import Randomness, SystemRandomness
 from privcfs.gate.storing import Storing
 from privcfs.private.graph import PrivateGraph
 from privcfs.public.epsilon import Price, parse_epsilon
+from privcfs.public.sketches.triangle import packed, pair_at, place_of, unpacked
 
 ONE_EDGE = "two private graphs that differ in one edge"
 WORD = 1 << 64
@@ -78,10 +79,7 @@ def publish_snapshot(
 
 def _written(pairs: Pairs, nodes: int) -> str:
     """One bit for each pair of nodes: as long for every snapshot of so many nodes."""
-    bits = np.zeros((nodes * (nodes - 1) // 2 + 7) // 8, np.uint8)
-    place = _before(pairs[:, 0], nodes) + pairs[:, 1] - pairs[:, 0] - 1
-    np.bitwise_or.at(bits, place // 8, (128 >> (place % 8)).astype(np.uint8))
-    return json.dumps({"pairs": base64.b64encode(bits.tobytes()).decode()})
+    return json.dumps({"pairs": base64.b64encode(packed(place_of(pairs, nodes), nodes)).decode()})
 
 
 def _read(text: str, nodes: int) -> Pairs:
@@ -89,15 +87,7 @@ def _read(text: str, nodes: int) -> Pairs:
     fields = json.loads(text)
     if "snapshot" in fields:
         return np.array(fields["snapshot"], np.int64).reshape(-1, 2)
-    bits = np.frombuffer(base64.b64decode(fields["pairs"]), np.uint8)
-    place = np.flatnonzero(np.unpackbits(bits))
-    first = np.searchsorted(_before(np.arange(nodes), nodes), place, side="right") - 1
-    return np.column_stack([first, place - _before(first, nodes) + first + 1])
-
-
-def _before(node: NDArray[np.int64], nodes: int) -> NDArray[np.int64]:
-    """How many pairs have a smaller first node."""
-    return node * nodes - node * (node + 1) // 2
+    return pair_at(unpacked(base64.b64decode(fields["pairs"])), nodes)
 
 
 def draw_snapshot(graph: PrivateGraph, epsilon: Fraction, noise: Noise, randomness: Randomness) -> Pairs:

@@ -47,6 +47,7 @@ from privcfs.gate.questions.release import Earlier, ReleaseQuestion
 from privcfs.gate.questions.select import SelectQuestion
 from privcfs.gate.questions.suggestions import price_of_each
 from privcfs.gate.randomness import SystemRandomness
+from privcfs.gate.sketching import refuse_unpaid_sketch
 from privcfs.gate.storing import Storing
 from privcfs.gate.turns import Turns
 from privcfs.private.allowance import Allowance
@@ -151,6 +152,7 @@ class Vault:
         self._ledger = ledger if isinstance(ledger, Ledger) else open_ledger(ledger, cap)
         contract = self._ledger.limit.contract  # a ledger keeps its contract
         refuse_idle_accounts(chosen, self._ledger.limit)
+        refuse_unpaid_sketch(context, self._ledger)
         self._side = PublicSide(context, chosen, contract, parse_epsilon(least_price), self._losses_in_words)
         self._storing = Storing(self._ledger)
         graph.bind(self._ledger.graph_id)

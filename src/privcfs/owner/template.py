@@ -43,6 +43,7 @@ snapshot = "public_edges.csv"    # pairs made public before, and independently o
 # model_from_snapshot = true     # say so if this model decides and was trained on the snapshot alone
 # prediction_disclosed = true    # say so if people know the decision about themselves
 # snapshot_is_private = true     # say so if `privcfs snapshot` made the snapshot
+# sketch = "sketch.bin"          # what `privcfs sketch` wrote: evidence about hidden pairs, paid once for everyone
 
 [budget]
 ledger = "sqlite:///budget.db"
@@ -89,7 +90,7 @@ KEYS = {
     "graph": {"edges", "id", "simplify", "model", "model_is", "features", "people_know_their_edges"},
     "public": {
         *("features", "snapshot", "model", "metadata", "node_ids"),
-        *("model_from_snapshot", "prediction_disclosed", "snapshot_is_private"),
+        *("model_from_snapshot", "prediction_disclosed", "snapshot_is_private", "sketch"),
     },
     "budget": {
         *("ledger", "limit", "limit_per_analyst", "limit_per_node", "period"),

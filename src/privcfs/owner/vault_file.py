@@ -25,6 +25,7 @@ from privcfs.gate.questions.question import checked_price
 from privcfs.gate.vault import LEAST_PRICE, Vault
 from privcfs.owner.account import Account
 from privcfs.owner.kept_beliefs import NAME, recall_or_learn, silent
+from privcfs.owner.kept_sketch import recall_or_believe
 from privcfs.owner.method_choice import REHEARSED, dearest_mechanism, method_of
 from privcfs.owner.template import FORMER_KEYS, KEYS
 from privcfs.private.graph import PrivateGraph
@@ -119,7 +120,7 @@ class VaultFile:
 
         What is learned from public data is kept beside the vault file; `progress` is told if it is learned now.
         """
-        context = self.context()
+        context = self.context(progress)
         method = self.believing_method(context, progress)
         graph = self.graph(context)
         return Vault(
@@ -151,8 +152,15 @@ class VaultFile:
         named: float | str | None = self.tables["method"].get("answer_seconds")
         return None if named == OFF else cast("float | None", named)  # Vault checks the number
 
-    def context(self) -> PublicContext:
-        """The public side alone."""
+    def context(self, progress: Callable[[str], None] = silent) -> PublicContext:
+        """The public side alone, with the sketch that it names."""
+        base = self.context_without_sketch()
+        if "sketch" not in self.tables["public"]:
+            return base
+        return recall_or_believe(base, self._path("public", "sketch"), progress)
+
+    def context_without_sketch(self) -> PublicContext:
+        """The public side that a sketch is made for."""
         public = self.tables["public"]
         if _same(self._path("public", "snapshot"), self._path("graph", "edges")):
             raise SettingsError("vault file: snapshot and edges are the same; private edges are not public.")

@@ -13,6 +13,10 @@ class Assumption(Enum):
         "The snapshot was released with differential privacy for one edge and is in the same ledger: what is spent in "
         "all is a promise for one edge."
     )
+    SKETCH_KNOWN = (
+        "A sketch of the hidden pairs was released with differential privacy for one edge and is in the same ledger: "
+        "what is spent in all is a promise for one edge."
+    )
     SNAPSHOT_SIMULATED = (
         "SIMULATION: the snapshot was drawn from the private edges; this release protects nothing real."
     )

@@ -3,6 +3,7 @@
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from privcfs.errors import ContextError, UnknownNode
 from privcfs.public.assumptions import DEFAULT, Assumption
+from privcfs.public.beliefs.posterior import Posterior
 from privcfs.public.interventions import Intervention
 from privcfs.public.models.model import Model
 from privcfs.tables.edges import EdgeListReader
@@ -74,7 +76,8 @@ class PublicContext(FeatureRows):
     """Everything that is public: features, snapshot, public model, names of nodes, assumptions.
 
     Its digest stands on each release and is never computed from private data. `caches` belongs to
-    `privcfs.public.per_context`, and `learned` to `privcfs.gate.learning`.
+    `privcfs.public.per_context`, and `learned` to `privcfs.gate.learning`. A context that knows a sketch of the hidden
+    pairs has `base`, the context without it, `sketch` and `posterior`, which are None for any other.
 
     Args:
         features: The public feature table with one row for each node: a file (.csv, .npy, .npz or .store), an array or
@@ -94,6 +97,7 @@ class PublicContext(FeatureRows):
     __slots__ = (
         "__weakref__",
         "assumptions",
+        "base",
         "caches",
         "digest",
         "features",
@@ -102,6 +106,8 @@ class PublicContext(FeatureRows):
         "model",
         "node_ids",
         "nodes",
+        "posterior",
+        "sketch",
         "snapshot",
     )
 
@@ -115,6 +121,9 @@ class PublicContext(FeatureRows):
     digest: str
     caches: dict[Callable[..., Any], Callable[..., Any]]
     learned: dict[Any, Any]
+    base: "PublicContext | None"
+    sketch: Any
+    posterior: Posterior | None
 
     def __init__(
         self,
@@ -144,6 +153,32 @@ class PublicContext(FeatureRows):
         self.digest = self._digest(checksums or _checksums(self.features))
         self.caches = {}
         self.learned = {}
+        self.base = self.sketch = None
+        self.posterior = None
+
+    def knowing(self, sketch: Any, posterior: Posterior, digest: str) -> "PublicContext":
+        """The same context with a believed graph in the place of its snapshot; `privcfs.with_sketch` makes it.
+
+        Args:
+            sketch: A `privcfs.public.sketches.sketch.Sketch`.
+            posterior: What follows from it. Its believed graph is the snapshot together with the hidden pairs that are
+                likelier than not.
+            digest: The name of the new context.
+
+        Returns:
+            A context of its own, whose `base` is this one.
+        """
+        other = copy(self)
+        other.snapshot, other.digest, other.base = posterior.believed, digest, self
+        other.sketch, other.posterior = sketch, posterior
+        other.assumptions = self.assumptions | {Assumption.SKETCH_KNOWN}
+        other.caches, other.learned = {}, {}
+        return other
+
+    @property
+    def disclosed(self) -> Neighbours:
+        """The pairs of the snapshot as they were disclosed, where `snapshot` also has pairs that a sketch suggests."""
+        return self.snapshot if self.base is None else self.base.snapshot
 
     @property
     def seed(self) -> int:

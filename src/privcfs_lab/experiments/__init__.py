@@ -21,6 +21,7 @@ from privcfs_lab.experiments import (
     leakage,
     losses,
     models,
+    population,
     populations,
     post_mortem,
     readings,
@@ -75,6 +76,9 @@ PAPER: Mapping[str, Experiment] = {
     "slice": Experiment(frontier.a_slice, "a small part that the tests compute again"),
 }
 BEYOND: Mapping[str, Experiment] = {
+    "population": Experiment(
+        population.page, "what it costs to explain everyone: accounts, a sketch paid once, advice"
+    ),
     "audit-black-box": Experiment(
         audits.black_box, "an auditor who only asks, and every broken twin before its checker"
     ),

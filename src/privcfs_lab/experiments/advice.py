@@ -111,7 +111,7 @@ def measure(graph: PrivateGraph, context: PublicContext, target: int, disclosed:
     side = PublicSide(context, own, Pure(), Fraction(0))
     _record_advice(row, graph, Personal(side, target, reader))
     told = Personal(side, target, reader, outcomes.original())
-    row["told"] = _flips(graph, told, told.best(1)[0].intervention)
+    row["told"] = flips_of(graph, told, told.best(1)[0].intervention)
     return record
 
 
@@ -121,14 +121,14 @@ def _record_advice(row: np.void, graph: PrivateGraph, personal: Personal) -> Non
     outcomes = evaluate(graph, side.context, candidates, UNLIMITED)
     flips, scores = outcomes.flips(), side.method.utility.score(outcomes)
     (best,) = personal.best(1)
-    row["advice"] = _flips(graph, personal, best.intervention)
+    row["advice"] = flips_of(graph, personal, best.intervention)
     row["confidence"], row["personal"] = best.confidence, flips.any()
     for column, price in enumerate(map(Fraction, OTHERS)):
         prepared = side.method.rehearsal.prepared(personal.outcomes.belief, candidates, price)
         row["others"][column] = prepared.mechanism.probabilities(scores, price) @ flips
 
 
-def _flips(graph: PrivateGraph, personal: Personal, change: Intervention) -> bool:
+def flips_of(graph: PrivateGraph, personal: Personal, change: Intervention) -> bool:
     """Whether a change flips the decision: a list of its own, because a change does not say where it was listed."""
     alone = Candidates(
         personal.node,

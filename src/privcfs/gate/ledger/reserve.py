@@ -39,7 +39,7 @@ class Reserve:
         with self._alone() as file:
             if os.fstat(file).st_size < size:
                 try:
-                    _allocate(file, size)
+                    allocate(file, size)
                 except OSError:
                     raise LedgerFull(
                         f"the disk of ledger {self._path.name.removesuffix('-reserve')} has no room for the answer; "
@@ -56,7 +56,7 @@ class Reserve:
                 yield
             finally:
                 with suppress(OSError):  # the next charge tries again, and is refused where that fails
-                    _allocate(file, max(size, 1))
+                    allocate(file, max(size, 1))
 
     @contextmanager
     def _alone(self) -> Iterator[int]:
@@ -74,7 +74,7 @@ class Reserve:
             os.close(file)
 
 
-def _allocate(file: int, size: int) -> None:
+def allocate(file: int, size: int) -> None:
     """Takes the blocks; a system or disk that cannot allocate gets zeros written instead."""
     try:
         os.posix_fallocate(file, 0, size)

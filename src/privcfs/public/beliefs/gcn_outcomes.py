@@ -325,7 +325,7 @@ class _Variants:
         known = _known_sums(context, law, nodes)
         from_target = inverse_roots(context, law, context.snapshot.degrees(target)) * target_input
         known[np.searchsorted(nodes, imagined.neighbours[imagined.in_snapshot])] -= from_target
-        messages, count = _pool_messages(context, law), len(imagined.hidden_partner)
+        messages, count = _messages(context, law, imagined.far), len(imagined.hidden_partner)
         ends = np.concatenate([[0], np.cumsum(imagined.hidden_degree)])
         shape = (len(imagined.variant_row), len(messages))
         hidden = sp.csr_array((np.ones(count, np.float32), imagined.hidden_partner, ends), shape=shape)
@@ -418,6 +418,18 @@ def _computed_inputs(context: PublicContext, nodes: Numbers) -> Floats:
     assert isinstance(model, GCN)
     inputs: Floats = context.feature_rows(nodes) @ model.first
     return inputs
+
+
+def _messages(context: PublicContext, law: HiddenDegrees, nodes: Numbers) -> Floats:
+    """The same as `_pool_messages` for some nodes, those of the pool among them."""
+    pool, kept = pool_of(context).nodes, _pool_messages(context, law)
+    if len(nodes) == len(pool):
+        return kept
+    place = places(pool, nodes)
+    found, elsewhere = kept[place], np.flatnonzero(place < 0)
+    degrees = context.snapshot.degrees(nodes[elsewhere]) + 1
+    found[elsewhere] = inverse_roots(context, law, degrees)[:, None] * _inputs(context, nodes[elsewhere])
+    return found
 
 
 @per_context(maxsize=2)

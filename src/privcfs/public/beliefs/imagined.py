@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from privcfs.public.beliefs.hidden_degrees import HiddenDegrees
 from privcfs.public.beliefs.links import Evidence, LinkModel, probabilities
 from privcfs.public.beliefs.pool import class_probabilities, pool_of, public_degrees
+from privcfs.public.beliefs.posterior import Posterior
 from privcfs.public.candidates.candidates import Candidates
 from privcfs.public.context import PublicContext
 from privcfs.public.per_context import per_context
@@ -80,7 +81,8 @@ class Imagined:
     ascending: neighbours, nodes that it may be joined to, and ends of its imagined pairs. A graph's imagined pairs of
     the target are (`own_graph`, `own_row`): the number of the graph and the position in `nodes`, in order of graphs.
     Variants of hidden pairs are numbered node by node: variant i is one of the node at position `variant_row[i]`. It
-    has `hidden_degree[i]` pairs, and (`hidden_owner`, `hidden_partner`) lists them by variant and position in the pool.
+    has `hidden_degree[i]` pairs, and (`hidden_owner`, `hidden_partner`) lists them by variant and position in `far`.
+    These are the nodes that such pairs may lead to, ascending: those of the pool and those that a sketch suggests.
     `variant` says which variant each graph has of each node: (graphs, nodes).
     """
 
@@ -89,6 +91,7 @@ class Imagined:
     neighbours: Numbers
     in_snapshot: NDArray[np.bool_]
     nodes: Numbers
+    far: Numbers
     own_graph: Numbers
     own_row: Numbers
     variant_row: Numbers
@@ -119,7 +122,7 @@ def imagine(
     rng = np.random.default_rng([context.seed, target])
     shown = np.array(context.snapshot.neighbours(target), np.int64)
     neighbours = shown if own is None else own
-    hidden = float(beliefs.hidden_degrees.sample(np.full(16, len(neighbours)), rng).mean()) if own is None else 0.0
+    hidden = _mean_hidden(context, beliefs, target, len(neighbours), rng) if own is None else 0.0
     sampling = sampling.at_most(sampling.each * max(int(MOST_ROWS / (len(neighbours) + hidden + 1)), LEAST_GRAPHS))
     number = 1 + sampling.number * sampling.each
     joined = ends_beside(target, candidates.additions)
@@ -132,13 +135,14 @@ def imagine(
     first = np.cumsum(counts) - counts
     chosen = first + (rng.random((number, len(nodes))) * (counts - 1)).astype(np.int64) + (counts > 1)
     chosen[0] = first
-    degree, owner, partner = _variants(context, beliefs, nodes, counts, rng)
+    degree, owner, far, partner = _variants(context, beliefs, nodes, counts, rng)
     return Imagined(
         target=target,
         number=number,
         neighbours=neighbours,
         in_snapshot=np.isin(neighbours, shown),
         nodes=nodes,
+        far=far,
         own_graph=own_graph,
         own_row=np.searchsorted(nodes, own_node),
         variant_row=np.repeat(np.arange(len(nodes)), counts),
@@ -163,25 +167,73 @@ def _own_pairs(
     rng: np.random.Generator,
 ) -> tuple[Numbers, Numbers]:
     """The target's imagined pairs: graph and other end, in order of graphs and without repetitions."""
-    number = 1 + sampling.number
     pool, evidence = pool_of(context), Evidence.of(context, target)
+    number, possible = 1 + sampling.number, evidence.possible.copy()
+    barred = places(pool.nodes, joined)
+    possible[barred[barred >= 0]] = False
     chances = probabilities(beliefs.links, evidence)
-    cumulative = np.cumsum(chances, dtype=np.float64)
-    degrees = np.full(number, context.snapshot.degrees(np.array([target]))[0])
-    counts = beliefs.hidden_degrees.sample(degrees, rng).clip(max=len(pool.nodes))
+    if context.posterior is None:
+        degrees = np.full(number, context.snapshot.degrees(np.array([target]))[0])
+        counts = beliefs.hidden_degrees.sample(degrees, rng)
+    else:
+        rest = context.posterior.rest[target]
+        chances = _by_class(chances, pool.probabilities, rest)
+        counts = rng.poisson(rest.sum(), number)
+    counts = counts.clip(max=len(pool.nodes))
     counts[0] = 0
+    graph, place = _drawn(chances, possible, counts, rng)
+    if context.posterior is None:
+        return _in_each(graph, pool.nodes[place], sampling.each)
+    return _in_each(
+        *_with_listed(context.posterior, target, joined, (graph, pool.nodes[place]), number, rng), sampling.each
+    )
+
+
+def _mean_hidden(context: PublicContext, beliefs: Beliefs, target: int, degree: int, rng: np.random.Generator) -> float:
+    """About how many hidden pairs the target has."""
+    if context.posterior is None:
+        return float(beliefs.hidden_degrees.sample(np.full(16, degree), rng).mean())
+    return context.posterior.expected_at(target)
+
+
+def _drawn(
+    chances: Floats, possible: NDArray[np.bool_], counts: Numbers, rng: np.random.Generator
+) -> tuple[Numbers, Numbers]:
+    """For each graph so many distinct places of the pool, sampled by their chances where they are possible."""
+    cumulative = np.cumsum(chances, dtype=np.float64)
     draws = SPARE * counts
     points = rng.random(int(draws.sum())) * cumulative[-1]
     drawn = np.searchsorted(cumulative, points).clip(max=len(cumulative) - 1)
-    possible = evidence.possible.copy()
-    barred = places(pool.nodes, joined)
-    possible[barred[barred >= 0]] = False
-    keys = np.repeat(np.arange(number), draws) * len(pool.nodes) + drawn
+    keys = np.repeat(np.arange(len(counts)), draws) * len(chances) + drawn
     keys, first_drawn = np.unique(keys[possible[drawn]], return_index=True)
-    graph, place = np.divmod(keys[np.argsort(first_drawn)], len(pool.nodes))
+    graph, place = np.divmod(keys[np.argsort(first_drawn)], len(chances))
     rank = np.arange(len(graph)) - np.searchsorted(graph, graph)
     kept = rank < counts[graph]
-    return _in_each(graph[kept], pool.nodes[place[kept]], sampling.each)
+    return graph[kept], place[kept]
+
+
+def _by_class(chances: Floats, classes: Floats, rest: Floats) -> Floats:
+    """The chances of partners, changed so that those of each class have the share that `rest` gives the class."""
+    before = chances @ classes
+    changed: Floats = chances * (classes @ (rest / np.maximum(before, np.float32(1e-9))))
+    return changed
+
+
+def _with_listed(
+    posterior: Posterior,
+    target: int,
+    joined: Numbers,
+    found: tuple[Numbers, Numbers],
+    number: int,
+    rng: np.random.Generator,
+) -> tuple[Numbers, Numbers]:
+    """Imagined pairs together with a sample of the listed ones for each graph but the first; each pair once."""
+    graph, other = posterior.sample(np.full(number, target), rng)
+    kept = (graph > 0) & ~np.isin(other, joined)
+    count = len(posterior.rest)
+    keys = np.unique(np.concatenate([found[0] * count + found[1], graph[kept] * count + other[kept]]))
+    graph, other = np.divmod(keys, count)
+    return graph, other
 
 
 def _in_each(sample: Numbers, node: Numbers, each: int) -> tuple[Numbers, Numbers]:
@@ -193,26 +245,67 @@ def _in_each(sample: Numbers, node: Numbers, each: int) -> tuple[Numbers, Number
 
 def _variants(
     context: PublicContext, beliefs: Beliefs, nodes: Numbers, counts: Numbers, rng: np.random.Generator
-) -> tuple[Numbers, Numbers, Numbers]:
-    """Hidden pairs of variants of each node: the degree of each variant, and owner and partner of each pair.
+) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+    """Hidden pairs of variants of each node: the degree of each variant; the owner of each pair; where pairs may lead,
+    and where in that list each pair leads.
 
     `counts` has the number of variants of each node. The first of several variants has no hidden pairs.
+    """
+    none = (np.cumsum(counts) - counts)[counts > 1]
+    if context.posterior is None:
+        degrees, owner, partner = _imagined_variants(context, beliefs, nodes, counts, none, rng)
+        return degrees, owner, pool_of(context).nodes, partner
+    owner, other = _sketched_variants(context, context.posterior, np.repeat(nodes, counts), none, rng)
+    far = np.union1d(pool_of(context).nodes, other)
+    return np.bincount(owner, minlength=int(counts.sum())), owner, far, np.searchsorted(far, other)
+
+
+def _imagined_variants(
+    context: PublicContext, beliefs: Beliefs, nodes: Numbers, counts: Numbers, none: Numbers, rng: np.random.Generator
+) -> tuple[Numbers, Numbers, Numbers]:
+    """Degrees of variants, owners, and partners by their position in the pool; the variants `none` have no pairs.
 
     A variant has one class, sampled from the node's class probabilities. With probability `same_class` a partner is
     sampled within that class, otherwise among all nodes.
     """
-    partners = _partners_by_class(context)
     degrees = beliefs.hidden_degrees.sample(np.repeat(public_degrees(context, nodes), counts), rng)
-    degrees[(np.cumsum(counts) - counts)[counts > 1]] = 0
+    degrees[none] = 0
     cumulative = np.repeat(np.cumsum(class_probabilities(context, nodes), axis=1), counts, axis=0)
     classes = (rng.random((len(degrees), 1)) > cumulative).sum(axis=1).clip(max=cumulative.shape[1] - 1)
     owner = np.repeat(np.arange(len(degrees)), degrees)
     within = rng.random(len(owner)) < beliefs.same_class
-    low = np.where(within, partners.bounds[classes[owner]], 0)
-    high = np.where(within, partners.bounds[classes[owner] + 1], partners.bounds[-1])
-    points = low + rng.random(len(owner)) * (high - low)
+    return degrees, owner, _partners(context, classes[owner], within, rng)
+
+
+def _sketched_variants(
+    context: PublicContext, posterior: Posterior, nodes: Numbers, none: Numbers, rng: np.random.Generator
+) -> tuple[Numbers, Numbers]:
+    """Owners and partners of the hidden pairs of variants, in order of variants; `nodes` has the node of each.
+
+    The listed pairs of a variant are sampled one by one, and the rest by class.
+    """
+    rest = posterior.rest[nodes]
+    degrees = rng.poisson(rest.sum(axis=1))
+    owner = np.repeat(np.arange(len(nodes)), degrees)
+    cumulative = np.cumsum(rest, axis=1)[owner]
+    classes = (rng.random((len(owner), 1)) * cumulative[:, -1:] > cumulative).sum(axis=1).clip(max=rest.shape[1] - 1)
+    other = pool_of(context).nodes[_partners(context, classes, np.ones(len(owner), np.bool_), rng)]
+    variant, listed = posterior.sample(nodes, rng)
+    owner, other = np.concatenate([owner, variant]), np.concatenate([other, listed])
+    kept = ~np.isin(owner, none)
+    order = np.argsort(owner[kept], kind="stable")
+    return owner[kept][order], other[kept][order]
+
+
+def _partners(context: PublicContext, classes: Numbers, within: NDArray[np.bool_], rng: np.random.Generator) -> Numbers:
+    """A partner for each pair, by its position in the pool: of the given class where it is within it, else of any."""
+    partners = _partners_by_class(context)
+    low = np.where(within, partners.bounds[classes], 0)
+    high = np.where(within, partners.bounds[classes + 1], partners.bounds[-1])
+    points = low + rng.random(len(classes)) * (high - low)
     entry = np.searchsorted(partners.cumulative, points).clip(max=len(partners.cumulative) - 1)
-    return degrees, owner, entry % partners.count
+    chosen: Numbers = entry % partners.count
+    return chosen
 
 
 @final

@@ -8,7 +8,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from privcfs.public.beliefs.imagined import Imagined
-from privcfs.public.beliefs.pool import pool_of
 from privcfs.public.candidates.candidates import Candidates
 from privcfs.public.context import FeatureRows, PublicContext
 from privcfs.public.interventions import pair
@@ -37,10 +36,10 @@ class LocalGraphs(FeatureRows):
 
 def local_graphs(context: PublicContext, imagined: Imagined, candidates: Candidates, most: int) -> LocalGraphs:
     """The first `most` imagined graphs, as far as they can reach the target of a list; fewer if they are large."""
-    pool, target = pool_of(context).nodes, imagined.target
+    target = imagined.target
     known = _known_pairs(context, imagined)
     named = [node for one in candidates.deletions + candidates.additions for node in one]
-    hidden = pool[imagined.hidden_partner]
+    hidden = imagined.far[imagined.hidden_partner]
     nodes = np.unique(np.concatenate([[target], imagined.nodes, named, known.ravel(), hidden]).astype(np.int64))
     number_of = {int(node): number for number, node in enumerate(nodes)}
     most = min(most, max(MOST_ENTRIES // (len(nodes) * context.model.number_of_features), LEAST_GRAPHS))

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Literal, NamedTuple, Protocol, final
+from typing import Any, Literal, NamedTuple, Protocol, final, runtime_checkable
 
 from privcfs.errors import SettingsError
 from privcfs.gate.accounting import NONE, Balance, Limit, Losses
@@ -110,6 +110,7 @@ class Charge(NamedTuple):
     terms: Mapping[str, Any]  # what was asked, as in `Request.terms`
 
 
+@runtime_checkable
 class Claim(Protocol):
     """The right to answer some requests; whoever has it gives it back when the answers are stored."""
 

@@ -89,7 +89,7 @@ def test_a_question_that_nobody_knows_how_to_ask_is_noticed() -> None:
         def __init__(self, side: PublicSide, asker: Asker, moon: int) -> None:
             super().__init__(side, asker, moon, "1")
 
-    with pytest.raises(AssertionError, match="Strange takes {'moon'}; say in ARGUMENTS with what it is tried"):
+    with pytest.raises(AssertionError, match=r"Strange takes \{'moon'\}; say in ARGUMENTS with what it is tried"):
         make_of(Strange)
 
 

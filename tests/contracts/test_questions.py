@@ -122,7 +122,7 @@ def test_a_question_that_reserves_too_little_room_is_found_out(monkeypatch: pyte
 @each_question
 def test_the_price_is_known_before_anything_is_prepared_and_never_rises(make: Make) -> None:
     question = make(side_of(random_world(4)), Asker())
-    assert question.request.price >= question.priced.price > 0
+    assert question.request.counted >= question.priced.counted > 0
     assert question.request.terms == question.priced.terms
     assert question.request.room == 0
 

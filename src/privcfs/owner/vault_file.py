@@ -25,7 +25,7 @@ from privcfs.gate.questions.question import checked_price
 from privcfs.gate.vault import LEAST_PRICE, Vault
 from privcfs.owner.account import Account
 from privcfs.owner.kept_beliefs import NAME, recall_or_learn, silent
-from privcfs.owner.method_choice import REHEARSED, WHOLE_GRAPH, dearest_mechanism, method_of
+from privcfs.owner.method_choice import REHEARSED_DRAW, WHOLE_GRAPH, dearest_mechanism, method_of
 from privcfs.owner.template import FORMER_KEYS, KEYS
 from privcfs.private.graph import PrivateGraph
 from privcfs.private.secrets import Secrets
@@ -234,7 +234,7 @@ class VaultFile:
         named = {"kind": "contract", "delta": "delta", "epsilon": "price"}
         fields = {field: str(budget[key]) for field, key in named.items() if key in budget}
         if fields.get("kind") == "fixed":
-            fields["mechanism"] = str(self.tables["method"].get("mechanism", REHEARSED))
+            fields["mechanism"] = str(self.tables["method"].get("mechanism", REHEARSED_DRAW))
         return contract_from(fields)
 
     def method(self, context: PublicContext) -> Method:

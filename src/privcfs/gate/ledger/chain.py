@@ -178,7 +178,7 @@ class ChainedLedger(Ledger):
         """For a look that decides nothing for good: the charge looks again. Rows may be added meanwhile."""
         return self._reading()
 
-    def alone(self, requests: Sequence[Request]) -> "_Held":
+    def claim(self, requests: Sequence[Request]) -> "_Held":
         keys = keys_of((request.analyst, request.request_id) for request in requests)
         claims = self._claims()
         claims.take(keys, self._patience)

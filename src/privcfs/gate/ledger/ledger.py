@@ -49,8 +49,8 @@ class Request:
     apart: bool = False  # the answer is for one person: it is stored beside the chain, which tells nothing of it
 
     @property
-    def price(self) -> Fraction:
-        """What counts against the limit."""
+    def counted(self) -> Fraction:
+        """What counts against the limits: the cost, in the unit of the contract."""
         return self.epsilon if self.cost is None else self.cost
 
     @property
@@ -129,7 +129,7 @@ class Ledger(ABC):
         """
 
     @abstractmethod
-    def alone(self, requests: Sequence[Request]) -> "Claim":
+    def claim(self, requests: Sequence[Request]) -> "Claim":
         """Waits until nobody else, in any process, is answering one of these requests, and keeps others away."""
 
     @property

@@ -198,7 +198,7 @@ def pay(connection: Connection, request: Request, now: "State") -> None:
     """Appends the price of a request where the limits in force allow it, and what it adds to accounts of nodes."""
     _check_limits(connection, request, now)
     limit = now.limit
-    cost, nodes, month = int(request.price * NANO), request.paid_at(limit), now.accounts.month()
+    cost, nodes, month = int(request.counted * NANO), request.paid_at(limit), now.accounts.month()
     append_row(connection, now, HELD, request.analyst, request.request_id, cost, held_body(request, limit, month))
     if nodes:
         append_to_accounts(connection, now.position + 1, _rows_at(now, request, nodes, cost, month))
@@ -218,7 +218,7 @@ def _rows_at(now: "State", request: Request, nodes: Sequence[int], cost: int, mo
 
 def _after(now: "State", request: Request) -> tuple["State", dict[int, Sums]]:
     """The sums as they would be after a charge, of which nothing is written."""
-    cost, nodes, sums = int(request.price * NANO), request.paid_at(now.limit), dict(now.nodes)
+    cost, nodes, sums = int(request.counted * NANO), request.paid_at(now.limit), dict(now.nodes)
     accounts = now.accounts
     if nodes:
         rows = _rows_at(now, request, nodes, cost, accounts.month())

@@ -152,7 +152,7 @@ class VaultFile:
         return None if named == OFF else cast("float | None", named)  # Vault checks the number
 
     def context(self) -> PublicContext:
-        """The public side alone."""
+        """The public context that the file describes; no secret file is opened."""
         public = self.tables["public"]
         if _same(self._path("public", "snapshot"), self._path("graph", "edges")):
             raise SettingsError("vault file: snapshot and edges are the same; private edges are not public.")

@@ -113,7 +113,7 @@ def holds(connection: Connection, head: Head) -> bool:
 
 
 def look_up(connection: Connection, requests: Sequence[Request]) -> list[str | None]:
-    """As if all of them were charged, one after another."""
+    """What is stored for each request. Refuses what charging them in turn would refuse, and writes nothing."""
     if len(requests) == 1:
         return [look_up_one(connection, requests[0])]
     found: list[str | None] = []
@@ -144,7 +144,7 @@ def _rows_of(connection: Connection, request: Request) -> tuple[str | None, str 
 
 
 def look_up_one(connection: Connection, request: Request) -> str | None:
-    """In one query, unless the request reads several nodes."""
+    """What is stored for one request, found in one query, or in two if the request reads several nodes."""
     now = state_of(connection, request.analyst, request.request_id, request.reads)
     if now.held is None:
         _check_limits(connection, request, now)

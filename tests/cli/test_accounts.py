@@ -31,7 +31,10 @@ def test_everyone_is_answered_and_each_node_pays_for_itself(owner: Shell) -> Non
 
 def test_an_account_that_is_spent_refuses_and_others_go_on(owner: Shell) -> None:
     owner.ask("explain", "person-3", "--epsilon", "2", "--yes")
-    assert "0 is left" in owner.fails(BudgetExhausted, "explain", "person-3", "--epsilon", "1", "--yes")
+    refused = owner.fails(BudgetExhausted, "explain", "person-3", "--epsilon", "1", "--yes")
+    assert "0 is left on the account of a node. Nothing was charged" in refused
+    for told in ("at most epsilon 2 about one edge", "a person with m edges", "any two graphs"):
+        assert told in refused, "a refusal says what all answers may have told"
     assert owner.ask("explain", "person-4", "--epsilon", "1")["target"] == 4
 
 

@@ -23,7 +23,7 @@ from typing import final
 
 import numpy as np
 
-from privcfs.errors import InputError, PrivcfsError, SettingsError
+from privcfs.errors import BudgetExhausted, InputError, PrivcfsError, SettingsError
 from privcfs.forks import Order, at_fork
 from privcfs.gate.accounting import Balance, Limit
 from privcfs.gate.failures import FailureLog, Failures
@@ -549,10 +549,16 @@ class Vault:
         return self._failures.read()
 
     def _answers(self, questions: Sequence[Question]) -> list[str]:
-        """What the ledger holds for some questions in the end.
+        """What the ledger holds for some questions in the end; a refusal says what all answers may have told so far."""
+        try:
+            return self._found_or_paid(questions)
+        except BudgetExhausted as error:
+            if self._ledger.limit.per_node is None:
+                raise
+            raise BudgetExhausted(f"{error} {self._ledger.losses().in_words()}") from None
 
-        Looking up refuses what does not fit before anything is prepared, and finds what is finished already.
-        """
+    def _found_or_paid(self, questions: Sequence[Question]) -> list[str]:
+        """Looking up refuses what does not fit before anything is prepared, and finds what is finished already."""
         known = self._ledger.look_up([question.request for question in questions])
         new = [question for question, text in zip(questions, known, strict=True) if text is None]
         fresh = iter(self._paid_answers(new) if new else ())

@@ -30,6 +30,7 @@ def test_advice_costs_nothing_and_says_whose_it_is(owner: Shell) -> None:
         assert words in done.stdout
     assert "You know all of your own connections: the owner says so" in done.stdout
     assert "nothing is promised about it" in done.stdout, "what the promise rests on"
+    assert "\\x" not in done.stdout, "nothing that a terminal is not shown"
     assert "add person-3" not in done.stdout, "said to her, and not as analysts write it"
     assert owner.ask("budget")["spent"] == "0"
 

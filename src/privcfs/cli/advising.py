@@ -61,9 +61,11 @@ def _tell(advice: Advice) -> None:
     """Advice in words."""
     say(f"Advice for {advice.target_name}:")
     for number, change in enumerate(advice.changes):
-        say(f"  {'best' if number == 0 else 'or'}, with probability {change.confidence:.2f}:")
-        for line in to_person(change.intervention, advice.target):
-            say(f"    {line}")
+        parts = to_person(change.intervention, advice.target)
+        together = ", all of it together" if len(parts) > 1 else ""
+        say(f"  {'or' if number else 'best'}, with probability {change.confidence:.2f}{together}:")
+        for part in parts:
+            say(f"    {part}")
     believed = ", ".join(f"class {label} ({share_in_words(chance)})" for label, chance in advice.believed.items())
     say(f"  The present decision is believed to be {believed}; it was not read.")
     if advice.about_told:

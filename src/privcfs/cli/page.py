@@ -76,7 +76,7 @@ def advice_page(advice: Advice, context: PublicContext) -> str:
     certificate = escape(json.dumps(advice.to_dict(), indent=2))
     sections = "".join(
         f"<section><h2>{'The best way' if not number else f'Another way ({number})'}</h2>"
-        f"<p>It flips the decision with probability {share_in_words(change.confidence)}.</p>"
+        f"<p>It flips the decision with probability {share_in_words(change.confidence).replace(' %', '&nbsp;%')}.</p>"
         f"{_list(to_person(change.intervention, advice.target))}"
         f"<figure>{neighbourhood(advice.target, change.intervention, context)}<figcaption>You, and in grey your public "
         "connections. Dashed red: connections to end. Dotted blue: connections to make.</figcaption></figure></section>"

@@ -29,5 +29,5 @@ def share_in_words(probability: float) -> str:
     """A probability in whole percent; neither 0 nor 100 for what is not certain."""
     share = 100 * probability
     if share >= 99.5:
-        return "more than 99\u00a0%"
-    return "less than 1\u00a0%" if share < 0.5 else f"{share:.0f}\u00a0%"
+        return "more than 99 %"
+    return "less than 1 %" if share < 0.5 else f"{share:.0f} %"

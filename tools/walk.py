@@ -2,9 +2,10 @@
 
 `python -m tools.walk` prints the lists; tests/test_walk.py keeps their lengths from growing. A file counts where one of
 its functions runs, whether in the first answer about a node, which also prepares the draw from public data, or in a
-further answer about the same node, which finds the draw prepared. A reader's walk goes only as far as the interfaces
-of the extension points: it enters the file of a ledger, a candidate rule, a guide, a mechanism, a utility, a model or
-an evaluator, and takes what happens behind that call at its word, as somebody does who reads one release.
+further answer about the same node, which finds the draw prepared. A reader's walk follows the first answer of a new
+vault, but goes only as far as the interfaces of the extension points: it enters the file of a ledger, a candidate rule,
+a guide, a mechanism, a utility, a model or an evaluator, which counts, and takes what happens behind that call at its
+word, as somebody does who reads one release.
 """
 
 import sys
@@ -20,14 +21,14 @@ import privcfs
 from privcfs import Vault
 from privcfs.embedded import load_dataset
 from privcfs.gate.guidance import Guide
-from privcfs.gate.ledger.ledger import Ledger
+from privcfs.gate.ledger.ledger import Claim, Ledger
 from privcfs.gate.mechanisms.mechanism import Mechanism
 from privcfs.private.utilities.utility import Utility
 from privcfs.public.candidates.candidates import CandidateRule
 from privcfs.public.models.model import Model
 
 SOURCE = Path(privcfs.__file__).parent
-INTERFACES = (Ledger, CandidateRule, Guide, Mechanism, Utility, Model)
+INTERFACES = (Ledger, Claim, CandidateRule, Guide, Mechanism, Utility, Model)
 EVALUATE = "private/evaluators/__init__.py"  # the table of evaluators is an interface, too
 TARGET, PRICE = 100, "1"
 TITLES = ("first release about a node", "a further one", "a reader's walk, to the interfaces")
@@ -72,19 +73,18 @@ def _is_interface(frame: FrameType) -> bool:
 
 def walks() -> tuple[Walk, Walk, Walk]:
     """The first release about a node of embedded data with the default method, a second one, and a reader's walk."""
-    data = load_dataset("cora")
     with TemporaryDirectory() as folder:
-        vault = Vault(
-            data.private_graph(),
-            data.context(),
-            ledger=f"sqlite:///{folder}/budget.db",
-            limit="10",
-            simulation=True,
-        )
+        vault, anew = (new_vault(f"sqlite:///{folder}/{name}.db") for name in ("budget", "another"))
         first = Walk().follow(lambda: vault.release(TARGET, PRICE))
         again = Walk().follow(lambda: vault.release(TARGET, PRICE))
-        read = Walk(to_interfaces=True).follow(lambda: vault.release(TARGET, PRICE))
+        read = Walk(to_interfaces=True).follow(lambda: anew.release(TARGET, PRICE))
     return first, again, read
+
+
+def new_vault(ledger: str) -> Vault:
+    """A vault on embedded data whose context nothing was computed for yet."""
+    data = load_dataset("cora")
+    return Vault(data.private_graph(), data.context(), ledger=ledger, limit="10", simulation=True)
 
 
 def main() -> None:

@@ -172,7 +172,7 @@ def _target(target: int | str) -> int | str:
 
 
 def _node(target: int | str) -> str:
-    """A node in a path, which is text: it says so where it is a number."""
+    """A node as part of a path, where it is always text; a number is marked as one."""
     return f"{quote(str(target))}?by_number={'false' if isinstance(target, str) else 'true'}"
 
 

@@ -88,7 +88,7 @@ class PrivateCounterfactual(Counterfactual):
     def _refuse_all_but_public(
         self, model: torch.nn.Module, x: torch.Tensor, edge_index: torch.Tensor, more: dict[str, Any]
     ) -> None:
-        """The library copies every input, and the model's answer to them, onto the result."""
+        """Refuses inputs that are not public: the library copies them, and the model's output, onto the result."""
         context = self._vault.context
         features, snapshot = public_inputs(self._vault)
         given = {"x": (x.cpu(), features), "edge_index": (_sorted(edge_index.cpu()), _sorted(snapshot))}

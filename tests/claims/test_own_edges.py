@@ -198,7 +198,7 @@ def paid_in_public(world: World, pairs: Pairs) -> tuple[object, ...]:
     side = PublicSide(world.context, GUIDED, ZeroConcentrated(), Fraction(1, 100))
     personal = Personal(side, TARGET, Reader(private(pairs, NODES), world.context, UNLIMITED, (TARGET,)))
     asked = AdviceQuestion(Asker("ann", "one"), personal, "0.5").priced
-    return asked.terms, asked.price, asked.room
+    return asked.terms, asked.counted, asked.room
 
 
 def test_what_stands_in_the_ledger_about_advice_is_the_same_whatever_her_edges() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from privcfs.errors import BudgetExhausted, SettingsError
+from privcfs.errors import BudgetExhausted, SettingsError, UnknownNode
 from tests.shell import Shell, newcomer
 
 
@@ -31,7 +31,10 @@ def test_everyone_is_answered_and_each_node_pays_for_itself(owner: Shell) -> Non
 
 def test_an_account_that_is_spent_refuses_and_others_go_on(owner: Shell) -> None:
     owner.ask("explain", "person-3", "--epsilon", "2", "--yes")
-    assert "0 is left" in owner.fails(BudgetExhausted, "explain", "person-3", "--epsilon", "1", "--yes")
+    refused = owner.fails(BudgetExhausted, "explain", "person-3", "--epsilon", "1", "--yes")
+    assert "0 is left on the account of a node. Nothing was charged" in refused
+    for told in ("at most epsilon 2 about one edge", "a person with m edges", "any two graphs"):
+        assert told in refused, "a refusal says what all answers may have told"
     assert owner.ask("explain", "person-4", "--epsilon", "1")["target"] == 4
 
 
@@ -54,6 +57,23 @@ def test_limits_of_nodes_are_the_owners_and_never_below_what_is_spent(owner: She
     owner.ask("explain", "person-3", "--epsilon", "1", "--yes")
     assert "below" in owner.fails(SettingsError, "budget", "--set-node-limit", "0.5")
     assert owner.ask("budget", "--set-node-limit", "3", "--node", "person-3")["node"]["limit"] == "3"
+
+
+def test_a_limit_per_node_is_refused_where_the_whole_graph_is_read(owner: Shell) -> None:
+    path = owner.folder / "vault.toml"
+    text = path.read_text().replace('reads = "own-edges"', 'reads = "whole-graph"').replace("limit_per_node", "# ", 1)
+    path.write_text(text)
+    owner.ask("explain", "person-3", "--epsilon", "0.1")
+    said = owner.fails(SettingsError, "budget", "--set-node-limit", "2")
+    assert "this vault file reads the whole graph; set method.reads = 'own-edges' first. No limit was changed." in said
+    assert owner.ask("explain", "person-4", "--epsilon", "0.1")["target"] == 4, "the vault goes on as before"
+
+
+def test_an_unknown_node_is_refused_before_a_budget_is_shown(owner: Shell) -> None:
+    done = owner.run("budget", "--node", "nobody")
+    assert done.returncode == UnknownNode.exit_code
+    assert "is not a node" in done.stderr
+    assert done.stdout == ""
 
 
 def test_budget_says_the_three_numbers_in_words(owner: Shell) -> None:

@@ -28,6 +28,10 @@ def test_advice_costs_nothing_and_says_whose_it_is(owner: Shell) -> None:
     assert done.returncode == 0, done.stderr
     for words in ("Advice for person-3", "best, with probability", "This is for you alone", "Nothing was paid"):
         assert words in done.stdout
+    assert "You know all of your own connections: the owner says so" in done.stdout
+    assert "nothing is promised about it" in done.stdout, "what the promise rests on"
+    assert "\\x" not in done.stdout, "nothing that a terminal is not shown"
+    assert "add person-3" not in done.stdout, "said to her, and not as analysts write it"
     assert owner.ask("budget")["spent"] == "0"
 
 
@@ -71,6 +75,8 @@ def test_what_the_person_was_told_weighs_graphs_and_is_hers(owner: Shell) -> Non
     plain, told = owner.ask("advise", "person-3"), owner.ask("advise", "person-3", "--told", "0")
     assert float(told["believed"]["0"]) >= float(plain["believed"].get("0", "0"))
     assert told["told"] == 0
+    said = owner.run("advise", "person-3", "--told", "0").stdout
+    assert "You said that you were told class 0" in said
 
 
 @pytest.mark.parametrize(

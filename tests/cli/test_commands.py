@@ -85,7 +85,7 @@ def test_an_analysts_mistakes_cost_nothing(shell: Shell) -> None:
     mistakes: list[tuple[type[PrivcfsError], str, tuple[str, ...]]] = [
         (InputError, "target 'person-99' is not a node", ("explain", "person-99", "--epsilon", "1")),
         (InputError, "epsilon is 'NaN'", ("explain", "person-0", "--epsilon", "NaN")),
-        (InputError, "epsilon is 0; it must lie above 0", ("explain", "person-0", "--epsilon", "0")),
+        (InputError, "epsilon is 0; it must be more than 0", ("explain", "person-0", "--epsilon", "0")),
         (BudgetExhausted, "Nothing was charged", ("explain", "person-0", "--epsilon", "60")),
         (RequestConflict, "'used' was used before", ("explain", "person-1", "--epsilon", "1", "--request-id", "used")),
         (
@@ -94,7 +94,7 @@ def test_an_analysts_mistakes_cost_nothing(shell: Shell) -> None:
             ("explain", "person-0", "person-1", "--epsilon", "1", "--request-id", "two"),
         ),
         (InputError, "cannot be read", ("verify", "missing.json")),
-        (InputError, "is not a certificate of privcfs", ("verify", "vault.toml")),
+        (InputError, "is not a certificate of privcfs (it is not JSON)", ("verify", "vault.toml")),
     ]
     for kind, message, words in mistakes:
         assert message in shell.fails(kind, *words)

@@ -1,18 +1,25 @@
-"""What every question must keep to: public but for its scores, and answers that fit the room that was paid for."""
+"""What every question must keep to: public but for its scores, and answers that fit the room that was paid for.
 
-from collections.abc import Callable
+Every class of question in `privcfs.gate.questions` is tried. It is made by the names of its parameters; one that takes
+something that no question took before needs a line in `ARGUMENTS`.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
 from fractions import Fraction
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any, final
 
 import numpy as np
 import pytest
 
 from privcfs import Method
+from privcfs.gate import questions
 from privcfs.gate.contracts import Pure
-from privcfs.gate.questions.advice import AdviceQuestion, Personal
-from privcfs.gate.questions.confirm import ConfirmQuestion
+from privcfs.gate.questions.advice import Personal
 from privcfs.gate.questions.question import Asker, PublicSide, Question
 from privcfs.gate.questions.release import ReleaseQuestion
-from privcfs.gate.questions.select import SelectQuestion
 from privcfs.private.allowance import UNLIMITED
 from privcfs.private.reader import Reader
 from privcfs.public.interventions import Intervention
@@ -26,13 +33,41 @@ def personal(side: PublicSide) -> Personal:
 
 
 Make = Callable[[PublicSide, Asker], Question]
-QUESTIONS: dict[type[Question], Make] = {
-    ReleaseQuestion: lambda side, asker: ReleaseQuestion(side, asker, 3, "1"),
-    ConfirmQuestion: lambda side, asker: ConfirmQuestion(side, asker, 3, Intervention(add=((0, 3),), mask=(1,)), "1"),
-    SelectQuestion: lambda side, asker: SelectQuestion(side, asker, [3, 5, 6], "1"),
-    AdviceQuestion: lambda side, asker: AdviceQuestion(asker, personal(side), "1"),
+ARGUMENTS: Mapping[str, Callable[[PublicSide], object]] = {
+    "side": lambda side: side,
+    "target": lambda _: 3,
+    "targets": lambda _: [3, 5, 6],
+    "intervention": lambda _: Intervention(add=((0, 3),), mask=(1,)),
+    "epsilon": lambda _: "1",
+    "personal": personal,
 }
-each_question = pytest.mark.parametrize("make", QUESTIONS.values(), ids=[one.__name__ for one in QUESTIONS])
+
+
+def make_of(question: type[Question]) -> Make:
+    """How a question is asked: with an argument for each parameter that has no default."""
+    parameters = list(inspect.signature(question).parameters.values())
+    needed = [one.name for one in parameters if one.default is inspect.Parameter.empty]
+    unknown = set(needed) - {"asker", *ARGUMENTS}
+    assert not unknown, f"{question.__name__} takes {unknown}; say in ARGUMENTS with what it is tried."
+
+    def make(side: PublicSide, asker: Asker) -> Question:
+        made: dict[str, Any] = {name: asker if name == "asker" else ARGUMENTS[name](side) for name in needed}
+        return question(**made)
+
+    return make
+
+
+def all_questions() -> list[type[Question]]:
+    """Every class of question, found in the folder itself."""
+    modules = [import_module(f"{questions.__name__}.{one.name}") for one in iter_modules(questions.__path__)]
+    found = {one for module in modules for one in vars(module).values() if inspect.isclass(one)}
+    subclasses = [one for one in found if issubclass(one, Question) and not inspect.isabstract(one)]
+    return sorted(subclasses, key=lambda one: one.__name__)
+
+
+each_question = pytest.mark.parametrize(
+    "make", [make_of(one) for one in all_questions()], ids=[one.__name__ for one in all_questions()]
+)
 
 
 def side_of(world: World) -> PublicSide:
@@ -43,8 +78,19 @@ def reading(world: World, question: Question) -> Reader:
     return Reader(world.graph, world.context, UNLIMITED, question.nodes)
 
 
-def test_every_question_is_tried_here() -> None:
-    assert set(Question.__subclasses__()) == set(QUESTIONS)
+def test_the_questions_of_the_vault_are_tried_here() -> None:
+    names = [one.__name__ for one in all_questions()]
+    assert set(names) >= {"AdviceQuestion", "ConfirmQuestion", "ReleaseQuestion", "SelectQuestion"}
+
+
+def test_a_question_that_nobody_knows_how_to_ask_is_noticed() -> None:
+    @final
+    class Strange(ReleaseQuestion):  # type: ignore[misc]  # a twin: it cannot be asked with what is known here
+        def __init__(self, side: PublicSide, asker: Asker, moon: int) -> None:
+            super().__init__(side, asker, moon, "1")
+
+    with pytest.raises(AssertionError, match=r"Strange takes \{'moon'\}; say in ARGUMENTS with what it is tried"):
+        make_of(Strange)
 
 
 @each_question
@@ -70,13 +116,13 @@ def test_every_position_has_an_answer_that_fits_the_room(make: Make) -> None:
 def test_a_question_that_reserves_too_little_room_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("privcfs.gate.questions.release.longest_addition", lambda *_: 0)
     with pytest.raises(AssertionError):
-        test_every_position_has_an_answer_that_fits_the_room(QUESTIONS[ReleaseQuestion])
+        test_every_position_has_an_answer_that_fits_the_room(make_of(ReleaseQuestion))
 
 
 @each_question
 def test_the_price_is_known_before_anything_is_prepared_and_never_rises(make: Make) -> None:
     question = make(side_of(random_world(4)), Asker())
-    assert question.request.price >= question.priced.price > 0
+    assert question.request.counted >= question.priced.counted > 0
     assert question.request.terms == question.priced.terms
     assert question.request.room == 0
 

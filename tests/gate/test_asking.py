@@ -17,7 +17,7 @@ from privcfs.gate.mechanisms.permute_and_flip import PermuteAndFlip
 from privcfs.gate.mechanisms.rank_profile import SubsetSelection
 from privcfs.gate.mechanisms.worst_case import below_bound
 from privcfs.gate.method import going_beyond
-from privcfs.gate.questions.confirm import YES_OR_NO, alone, says
+from privcfs.gate.questions.confirm import YES_OR_NO, list_of_one, scores_of_verdict
 from privcfs.gate.questions.question import Asker
 from privcfs.gate.questions.release import Earlier, ReleaseQuestion
 from privcfs.gate.questions.select import CLOSE_CALL
@@ -35,7 +35,7 @@ def vault_of(world: World, method: Method = GUIDED) -> Vault:
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(8)], ids=str)
 def test_a_verdict_is_randomised_response(epsilon: Fraction) -> None:
-    yes, no = (YES_OR_NO.exact_probabilities(says(flips), epsilon) for flips in (True, False))
+    yes, no = (YES_OR_NO.exact_probabilities(scores_of_verdict(flips), epsilon) for flips in (True, False))
     assert yes == no[::-1]
     assert below_bound(yes[0] / no[0], epsilon)
     assert abs(float(yes[0]) - 1 / (1 + exp(-epsilon))) < 1e-12
@@ -66,10 +66,10 @@ def test_the_list_for_a_verdict_ends_with_the_intervention() -> None:
         Intervention(mask=(2, 3)),
         Intervention(((0, 1),), ((0, 5), (2, 6)), (1,)),
     ):
-        assert list(alone(one, 0, context))[-1] == one
+        assert list(list_of_one(one, 0, context))[-1] == one
     for wrong in (Intervention(add=((0, 99),)), Intervention(mask=(77,))):
         with pytest.raises(InputError, match="names a node or a feature that does not exist"):
-            alone(wrong, 0, context)
+            list_of_one(wrong, 0, context)
 
 
 def test_a_private_choice_prefers_close_calls() -> None:

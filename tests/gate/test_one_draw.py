@@ -103,13 +103,13 @@ def test_threads_that_ask_for_one_id_at_once_draw_once(url: str, draws: Path) ->
 def test_whoever_waits_too_long_for_another_is_told(url: str) -> None:
     ledger, other = open_ledger(url, PLENTY, patience=0.2), open_ledger(url, patience=0.2)
     one = Request("ann", "a", 0, Fraction(1), "", "", "")
-    claim = ledger.alone([one, replace(one, request_id="b")])
+    claim = ledger.claim([one, replace(one, request_id="b")])
     with pytest.raises(LedgerLocked, match="being answered already; ask again with the same request id"):
-        other.alone([one])
-    other.alone([replace(one, request_id="c")]).give_back()
-    other.alone([replace(one, analyst="bob")]).give_back()
+        other.claim([one])
+    other.claim([replace(one, request_id="c")]).give_back()
+    other.claim([replace(one, analyst="bob")]).give_back()
     claim.give_back()
-    other.alone([one]).give_back()
+    other.claim([one]).give_back()
 
 
 def test_a_claim_ends_with_its_process(url: str, draws: Path) -> None:
@@ -355,9 +355,9 @@ def test_links_to_a_ledger_share_its_claims_and_reserve(tmp_path: Path) -> None:
     (tmp_path / "current.db").symlink_to(tmp_path / "budget.db")
     second = SqliteLedger(tmp_path / "current.db", patience=0.2)
     one = Request("ann", "a", 0, Fraction(1), "", "", "")
-    claim = first.alone([one])
+    claim = first.claim([one])
     with pytest.raises(LedgerLocked, match="being answered already"):
-        second.alone([one])
+        second.claim([one])
     claim.give_back()
     second.charge(one)
     assert not list(tmp_path.glob("current.db-[cr]*"))

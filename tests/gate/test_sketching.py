@@ -14,7 +14,7 @@ import privcfs
 from privcfs import Limit, PublicContext, Vault
 from privcfs.embedded import load_dataset
 from privcfs.errors import BudgetExhausted, InputError, SettingsError, SketchError
-from privcfs.gate import sketching
+from privcfs.gate import sketch_trials, sketching
 from privcfs.gate.coins import Coins, KeyFile
 from privcfs.gate.contracts import Approximate
 from privcfs.gate.ledger.sqlite import SqliteLedger
@@ -422,8 +422,9 @@ def test_a_release_with_a_sketch_says_what_it_rests_on(tmp_path: Path, ledger: S
     assert ledger.losses().one_edge() == 4
 
 
-def test_a_rehearsal_is_the_same_whatever_the_private_graph() -> None:
+def test_a_rehearsal_is_the_same_whatever_the_private_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is given no graph; and it finds that a dear sketch is worth more than a cheap one on real data."""
+    monkeypatch.setattr(sketch_trials, "TARGETS", 60)
     data = load_dataset("cora")
     plans = [SketchPlan.of(Fraction(8))]
     first, second = (rehearse_sketch(data.paper_context(), Worlds(), plans) for _ in range(2))

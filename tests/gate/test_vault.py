@@ -327,11 +327,11 @@ def test_a_refused_request_reads_nothing_and_pays_nothing(
         (lambda: vault.release(None, "1"), UnknownNode, "target is a NoneType"),  # type: ignore[arg-type]
         (lambda: vault.release("x", "1"), UnknownNode, "target 'x' is not a node"),
         (lambda: vault.release(True, "1"), UnknownNode, "target 'True' is not a node"),
-        (lambda: vault.release(0, "0"), BadEpsilon, "epsilon is 0; it must lie above 0"),
+        (lambda: vault.release(0, "0"), BadEpsilon, "epsilon is 0; it must be more than 0"),
         (lambda: vault.release(0, "-1"), BadEpsilon, "epsilon is '-1'; write a decimal such as"),
         (lambda: vault.release(0, "nan"), BadEpsilon, "epsilon is 'nan'"),
         (lambda: vault.release(0, "1e3"), BadEpsilon, "epsilon is '1e3'"),
-        (lambda: vault.release(0, "1000"), BadEpsilon, "epsilon is 1000; it must lie above 0 and at most at 64"),
+        (lambda: vault.release(0, "1000"), BadEpsilon, "epsilon is 1000; it must be more than 0 and at most 64"),
         (lambda: vault.release(0, "9" * 400), BadEpsilon, "write a decimal such as"),
         (lambda: vault.release(0, 10**5000), BadEpsilon, r"epsilon must be a decimal from 0 to 10\*\*12"),
         (lambda: vault.release(0, Decimal("1E+999999")), BadEpsilon, "epsilon must be a decimal"),

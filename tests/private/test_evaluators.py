@@ -12,7 +12,7 @@ from torch_geometric.nn import ChebConv, GATConv, GCNConv, GINConv, SAGEConv
 from privcfs import GCN, PublicContext, TorchModel
 from privcfs.embedded import load_dataset
 from privcfs.errors import PrivcfsError
-from privcfs.gate.questions.confirm import alone
+from privcfs.gate.questions.confirm import list_of_one
 from privcfs.private.allowance import UNLIMITED, Allowance, Overrun
 from privcfs.private.evaluators import EVALUATORS, evaluate, gcn_first_layer, gcn_hidden_rows, gcn_readout, generic
 from privcfs.private.evaluators import gcn as fast
@@ -203,7 +203,7 @@ def test_a_long_list_is_evaluated_in_parts_as_a_short_one_is() -> None:
     outcomes = evaluate(graph, context, candidates, UNLIMITED)
     rng = np.random.default_rng(0)
     for position in rng.choice(len(candidates), 12):
-        one = alone(candidates[int(position)], target, context)
+        one = list_of_one(candidates[int(position)], target, context)
         assert (
             np.abs(evaluate(graph, context, one, UNLIMITED).logits[:, -1] - outcomes.logits[:, position]).max() < 1e-4
         )

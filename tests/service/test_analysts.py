@@ -248,6 +248,10 @@ def test_an_account_of_a_node_is_quoted_paid_and_refused_over_http(tmp_path: Pat
         assert found["in_words"] == "You paid 0.75; 0.25 is left of this node's limit."
         refused = service.ask("POST", "/v1/releases", ann, {"target": "person-3", "epsilon": "0.5"})
         assert (refused.status_code, "person-3" in refused.text or "node 3" in refused.text) == (402, True)
+        for told in ("at most epsilon 0.75 about one edge", "a person with m edges", "any two graphs"):
+            assert told in refused.json()["message"], "a refusal says what all answers may have told"
+        again = service.ask("GET", "/v1/quote?epsilon=0.25&target=person-3", ann).json()
+        assert [again["losses"][name] for name in ("one_edge", "any_two_graphs")] == ["0.75", "0.75"]
         assert service.ask("POST", "/v1/releases", ann, {"target": "person-4", "epsilon": "1"}).status_code == 200
         budget = service.ask("GET", "/v1/budget", service.owner).json()
         assert (budget["all"]["spent"], budget["losses"]["one_edge"]) == ("0", "1.75")

@@ -81,6 +81,9 @@ def test_a_person_gets_her_advice_in_three_steps_on_a_phone(phone: Any, served: 
     assert phone.get_by_text("Believed present decision").is_visible()
     assert phone.get_by_text("Believed, not known").is_visible()
     assert phone.get_by_text("What this is computed from").is_visible()
+    phone.get_by_text("What this rests on").click()
+    assert phone.get_by_text("You know all of your own connections").is_visible()
+    phone.get_by_text("What this rests on").click()
     if change["intervention"]["delete"] or change["intervention"]["add"]:
         assert "You" in phone.locator("#advice-picture text").all_text_contents()
     picture(phone, "advice")
@@ -103,6 +106,7 @@ def test_she_may_say_which_decision_she_was_told(phone: Any, served: Served) -> 
         phone.get_by_role("button", name="Show my way out").tap()
     assert json.loads(sent.value.post_data) == {"target": "person-5", "told": 1}
     phone.get_by_text("You said that you were told class 1").wait_for()
+    assert phone.get_by_text("Believed present decision").is_visible(), "and what follows from that"
 
 
 def test_a_person_with_two_nodes_chooses(phone: Any, served: Served) -> None:

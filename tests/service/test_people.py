@@ -58,7 +58,9 @@ def test_a_person_is_advised_about_her_own_node_and_nothing_is_paid(served: Serv
     assert served.shell.ask("verify", "advice.json")["valid"]
     for target in ("person-3", 3):
         assert served.ask("POST", "/v1/advice", pia, {"target": target}).json() == fields
+    assert fields["premises"][0].startswith("You know all of your own connections")
     alone = served.ask("POST", "/v1/advice", pia, {"alternatives": 0, "told": 1}).json()
+    assert alone["meaning"]["told"].startswith("You said that you were told class 1")
     assert len(alone["changes"]) == 1
     assert served.ask("GET", "/v1/budget", served.owner).json()["all"]["spent"] == "0"
     assert served.ask("GET", "/v1/me", pia).json()["targets"] == ["person-3"]

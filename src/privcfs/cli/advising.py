@@ -15,7 +15,7 @@ from privcfs.gate.questions.question import OWNER
 from privcfs.owner.vault_file import read_vault_file
 from privcfs.public.advice import CONFIDENCE, Advice
 from privcfs.public.epsilon import show
-from privcfs.public.words import in_words
+from privcfs.public.words import share_in_words, to_person
 
 
 def advise(
@@ -61,12 +61,19 @@ def _tell(advice: Advice) -> None:
     """Advice in words."""
     say(f"Advice for {advice.target_name}:")
     for number, change in enumerate(advice.changes):
-        say(f"  {'best' if number == 0 else 'or'}, with probability {change.confidence:.2f}:")
-        for line in in_words(change.intervention):
-            say(f"    {line}")
-    believed = ", ".join(f"class {label} ({100 * chance:.0f} %)" for label, chance in advice.believed.items())
+        parts = to_person(change.intervention, advice.target)
+        together = ", all of it together" if len(parts) > 1 else ""
+        say(f"  {'or' if number else 'best'}, with probability {change.confidence:.2f}{together}:")
+        for part in parts:
+            say(f"    {part}")
+    believed = ", ".join(f"class {label} ({share_in_words(chance)})" for label, chance in advice.believed.items())
     say(f"  The present decision is believed to be {believed}; it was not read.")
+    if advice.about_told:
+        say(f"  {advice.about_told}")
     say(CONFIDENCE)
     say(advice.promise)
+    say("This rests on what follows.")
+    for words in advice.premises:
+        say(f"  {words}")
     paid = f"Paid: epsilon {show(advice.epsilon)}, request id {advice.request_id}."
     say(paid if advice.epsilon else "Nothing was paid.")

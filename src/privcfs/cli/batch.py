@@ -58,7 +58,7 @@ def batch(
     paid = opened.ledger.paid(analyst, [request_id(name, label) for label in labels])
     unpaid = [label for label in labels if request_id(name, label) not in paid]
     if unpaid:
-        _rehearse(opened, settings.answer_seconds(), as_json)
+        _check_time(opened, settings.answer_seconds(), as_json)
     if unpaid and not as_many_as_fit:
         _agree_to_all(unpaid, opened, price, analyst, yes)
     work, todo = Job(partial(opened_once, path), opened.digest, price, analyst), parts(name, labels)
@@ -105,7 +105,7 @@ def _refused(targets: Sequence[str]) -> str:
     return f"{len(targets)} were refused, because the accounts of their nodes do not reach: {targets[0]} is the first."
 
 
-def _rehearse(opened: Vault, answer_seconds: float | None, as_json: bool) -> None:
+def _check_time(opened: Vault, answer_seconds: float | None, as_json: bool) -> None:
     """Says what an answer takes, and refuses settings under which public data cannot be evaluated."""
     measured = rehearse_time(opened)
     if not as_json:

@@ -40,7 +40,8 @@ from privcfs.public.words import in_words
 
 app = typer.Typer(
     help="Private counterfactual explanations for graph neural networks.\n\n"
-    "The owner writes a vault file (init) and watches the budget; an analyst asks (explain). "
+    "The owner writes a vault file (init) and watches the budget; an analyst asks (explain); a person gets advice "
+    "about herself (advise). "
     "Try `privcfs demo` first.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -257,6 +258,9 @@ def budget(
     """Show what is spent, held and left; check the ledger's chain on the way."""
     file = read_vault_file(vault)
     epsilon = file.checked_price(price)
+    number = None if node is None else file.context().node(node)
+    if set_node_limit is not None:
+        file.refuse_limit_per_node()
     if export_head is not None:
         exported = HeadFile(export_head)
         ledger = file.account.open_as_it_is(exported.read(), trusting=exported)
@@ -290,8 +294,8 @@ def budget(
         means = {"meaning": ledger.meaning(), "contract": contract.to_dict()}
         if isinstance(contract, Pure):
             means["losses"] = ledger.losses().to_dict()
-        if node is not None:
-            means["node"] = ledger.node_balance(file.context().node(node)).to_dict()
+        if number is not None:
+            means["node"] = ledger.node_balance(number).to_dict()
         emit({**fields, **means, "price": show(epsilon), "more_releases": more})
         return
     whose = "all analysts" if analyst is None else analyst
@@ -309,8 +313,8 @@ def budget(
             say(ledger.losses().in_words())
         everything = ledger.losses().everything
         say(f"All of it together can move anyone's odds about the graph by a factor of at most {odds(everything)}.")
-    if node is not None:
-        say(_account_of_node(node, ledger.node_balance(file.context().node(node))))
+    if node is not None and number is not None:
+        say(_account_of_node(node, ledger.node_balance(number)))
     if note := file.account.other_limit(ledger):
         say(note)
     say("Ledger: chain valid.")

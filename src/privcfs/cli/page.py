@@ -12,7 +12,7 @@ from privcfs.public.context import PublicContext
 from privcfs.public.epsilon import show
 from privcfs.public.interventions import Intervention, Pair, pair
 from privcfs.public.release import Release
-from privcfs.public.words import in_words
+from privcfs.public.words import share_in_words, to_person
 
 FITS_INSIDE, LONGEST_NAME = 5, 14  # letters of a node's name: in its circle, and in the picture
 STYLE = """
@@ -76,8 +76,8 @@ def advice_page(advice: Advice, context: PublicContext) -> str:
     certificate = escape(json.dumps(advice.to_dict(), indent=2))
     sections = "".join(
         f"<section><h2>{'The best way' if not number else f'Another way ({number})'}</h2>"
-        f"<p>It flips the decision with probability {100 * change.confidence:.0f} %.</p>"
-        f"{_list(in_words(change.intervention))}"
+        f"<p>It flips the decision with probability {share_in_words(change.confidence).replace(' %', '&nbsp;%')}.</p>"
+        f"{_list(to_person(change.intervention, advice.target))}"
         f"<figure>{neighbourhood(advice.target, change.intervention, context)}<figcaption>You, and in grey your public "
         "connections. Dashed red: connections to end. Dotted blue: connections to make.</figcaption></figure></section>"
         for number, change in enumerate(advice.changes)
@@ -90,7 +90,8 @@ def advice_page(advice: Advice, context: PublicContext) -> str:
 <div class="grid">
 <section class="wide warn"><p>{escape(advice.promise)}</p></section>
 {sections}
-<section class="wide"><h2>How sure this is</h2><p>{escape(CONFIDENCE)}</p>
+<section class="wide"><h2>How sure this is</h2><p>{escape(CONFIDENCE)}</p><p>{escape(advice.about_told)}</p>
+<h2>What this rests on</h2>{_list(list(advice.premises))}
 <details><summary>Certificate (JSON)</summary><pre>{certificate}</pre></details></section>
 </div></main></body></html>
 """

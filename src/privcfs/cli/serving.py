@@ -53,7 +53,7 @@ def serve(
         from privcfs.service.protocol import Guarded
     except ImportError:
         raise MissingDependency("the service needs more packages: pip install 'privcfs[service]'.") from None
-    seconds = _rehearse(vault)
+    seconds = _check_time(vault)
     if not any(_keys(vault).counts().values()):
         say(f"No valid key exists yet. Make the owner's: privcfs keys make owner --role owner --vault {vault}")
     os.environ[VARIABLE], os.environ[SECONDS] = str(vault.resolve()), to_text(seconds)
@@ -112,7 +112,7 @@ def _leave(number: int, _: FrameType | None) -> None:
     raise SystemExit(128 + number)
 
 
-def _rehearse(vault: Path) -> float | None:
+def _check_time(vault: Path) -> float | None:
     """The public answering time. Faults of the owner's files and settings are shown here, before serving."""
     file = read_vault_file(vault)
     opened = file.vault()

@@ -9,7 +9,7 @@ from privcfs.cli.commands import VAULT, JsonOption, VaultOption
 from privcfs.cli.output import emit, learning, say
 from privcfs.cli.spending import YesOption, agree
 from privcfs.errors import InputError
-from privcfs.gate.questions.question import OWNER
+from privcfs.gate.ledger.ledger import ENTRIES
 from privcfs.gate.sketch_trials import Worth, rehearse_sketch
 from privcfs.gate.sketching import is_paid, publish_sketch
 from privcfs.owner.kept_sketch import recall_or_believe
@@ -50,7 +50,7 @@ def sketch(
     graph = file.graph(context)
     ledger = file.account.open(graph)
     if not is_paid(context, ledger, plan):
-        agree(plan.epsilon, ledger, OWNER, yes)
+        agree(plan.epsilon, ledger, ENTRIES, yes)
     made = publish_sketch(graph, context, ledger, plan, worlds, write)
     recall_or_believe(context, write, learning)
     losses = ledger.meaning()

@@ -28,15 +28,17 @@ def agree(cost: Fraction, ledger: Ledger, analyst: str, yes: bool, nodes: Sequen
 
     With `nodes`, the cost is that of each of them, on an account of its own.
     """
-    (remaining, _), unit = ledger.left_for(analyst, nodes=nodes), ledger.limit.contract.unit
+    (remaining, limited_by), unit = ledger.left_for(analyst, nodes=nodes), ledger.limit.contract.unit
+    whose = "on the account of a node" if limited_by == "node" else f"for {analyst or 'everyone'}"
     if cost > remaining:
+        told = "" if ledger.limit.per_node is None else f" {ledger.losses().in_words()}"
         raise BudgetExhausted(
-            f"{unit} {show(cost)} is needed, and {show(remaining)} is left for {analyst}. Nothing was charged; ask for "
-            "less."
+            f"{unit} {show(cost)} is needed, and {show(remaining)} is left {whose}. Nothing was charged; ask for "
+            f"less.{told}"
         )
     if yes or cost <= DEAR * remaining:
         return
-    words = f"this spends {unit} {show(cost)} of the {show(remaining)} that is left for {analyst}"
+    words = f"this spends {unit} {show(cost)} of the {show(remaining)} that is left {whose}"
     if not sys.stdin.isatty():
         raise InputError(f"{words}; add --yes if that is meant. Nothing was charged.")
     if not typer.confirm(f"{words[0].upper()}{words[1:]}. Go on?", err=True):

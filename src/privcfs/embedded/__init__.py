@@ -61,13 +61,13 @@ class Dataset:
             return load_model(path)
 
     def edges(self) -> NDArray[np.int64]:
-        """The pairs that play the secret, in the open: for training, simulation and tests."""
+        """The pairs that are treated as secret in demonstrations, unsealed: for training, simulation and tests."""
         with as_file(files(__name__) / f"{self.name}-edges.npz") as path, open_arrays(path) as arrays:
             pairs: NDArray[np.int64] = arrays["edges"].astype(np.int64)
         return pairs
 
     def private_graph(self) -> PrivateGraph:
-        """The same, sealed."""
+        """A private graph of these pairs."""
         return PrivateGraph.from_edges(self.edges(), number_of_nodes=len(self.labels))
 
 

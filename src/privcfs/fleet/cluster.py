@@ -55,7 +55,7 @@ def _started(cluster: str) -> Any:
 
 
 def _reach(cluster: str) -> None:
-    """Ray itself would try for minutes."""
+    """Tries to connect once: Ray itself would go on trying for minutes."""
     host, colon, port = cluster.removeprefix("ray://").rpartition(":")
     if colon and port.isdigit():
         try:

@@ -70,7 +70,7 @@ def parts(name: str, targets: Sequence[str]) -> Iterator[Part]:
 
 
 def request_id(name: str, target: str) -> str:
-    """No suggestion has such an id: theirs have a slash and a number after their name."""
+    """The request id of one target. No suggestion has such an id: ids of suggestions end in a slash and a number."""
     return f"{name}:{target}"
 
 
@@ -117,7 +117,7 @@ def _release(vault: Vault, job: Job, target: str, name: str) -> Release | None:
 
 
 def _answer(vault: Vault, target: str, release: Release) -> Answer:
-    """In words that name nodes as the public does."""
+    """A release beside its public guess, both in words with the public names of nodes."""
     guess = vault.guess(target)
     released, guessed = (
         "; ".join(in_words(one)) for one in (vault.context.named(release.intervention), guess.intervention)
@@ -126,7 +126,7 @@ def _answer(vault: Vault, target: str, release: Release) -> Answer:
 
 
 def release_far(job: Job, part: Part) -> Done:
-    """As a worker does it: the words of an error while loading could name a private line, and stay there."""
+    """Answers parts in a worker. If loading fails there, its error text stays there: it could quote a private line."""
     try:
         vault = job.open()
     except Exception as error:

@@ -52,7 +52,7 @@ class ResultFile:
         return self
 
     def add(self, answers: Sequence[Answer]) -> None:
-        """Some more rows."""
+        """Appends rows."""
         for answer in answers:
             release = Release.from_json(answer.release)
             released = float(release.epsilon), answer.intervention, release.confidence

@@ -29,7 +29,7 @@ LARGEST_EXPONENT = 400
 
 
 class Contract(ABC):
-    """Fixed when a ledger is made."""
+    """What a ledger counts and what its limit means; it is chosen when the ledger is made, and never changes."""
 
     unit: ClassVar[str] = "epsilon"
 
@@ -222,10 +222,10 @@ def _check_delta(delta: Fraction) -> Fraction:
 
 
 def _above(epsilon: float) -> str:
-    """With three places, rounded up."""
+    """A number as text with three decimal places, rounded up."""
     return f"{ceil(epsilon * 1000) / 1000:g}"
 
 
 def _short(delta: Fraction) -> str:
-    """Nine places at most, so nothing is rounded."""
+    """A fraction as text. It has at most nine decimal places, so nothing is rounded."""
     return f"{float(delta):.9g}"

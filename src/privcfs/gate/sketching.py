@@ -94,7 +94,7 @@ def publish_sketch(
     known = ledger.look_up([request])[0]
     if known is None:
         _refuse_loss(request, ledger, path, keys)
-        with _room(path, plan, context) as room, Storing(ledger).alone([request]) as kept:
+        with _room(path, plan, context) as room, Storing(ledger).claiming([request]) as kept:
             key = keys.key()
             kept.found(ledger.charge_all([request]))
             if kept.lacks(request):

@@ -69,7 +69,7 @@ def publish_snapshot(
     name, cost = request_id or secrets.token_hex(16), ledger.limit.contract.cost(RESPONSE, price)
     room = len(_written(np.empty((0, 2), np.int64), graph.number_of_nodes))
     request = Request(ENTRIES, name, 0, price, "", noise.name, ONE_EDGE, cost, question="snapshot", room=room)
-    with Storing(ledger).alone([request]) as answers:
+    with Storing(ledger).claiming([request]) as answers:
         answers.found(ledger.charge_all([request]))
         if answers.lacks(request):
             drawn = draw_snapshot(graph, price, noise, SystemRandomness())

@@ -97,11 +97,11 @@ class Storing:
         self._turn, self._unstored, self._thread = Lock(), [], None
 
     @contextmanager
-    def alone(self, requests: Sequence[Request]) -> Iterator[Answers]:
+    def claiming(self, requests: Sequence[Request]) -> Iterator[Answers]:
         """Keeps everyone else from answering these requests until this block ends and everything drawn is stored."""
         self._store_earlier(requests)
         answers = Answers(self._ledger, requests)
-        claim = self._ledger.alone(requests)
+        claim = self._ledger.claim(requests)
         try:
             yield answers
         finally:

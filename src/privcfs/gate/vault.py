@@ -10,20 +10,20 @@ Why: candidates, their order, the grid and the mechanism are public; the charge 
 Check: tests/lab/claims/test_whole_release.py::test_the_release_is_private_for_edges_nodes_and_whole_graphs
 """
 
-import secrets
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from fractions import Fraction
 from math import inf
+from secrets import token_hex
 from threading import RLock
 from time import monotonic, sleep
 from typing import final
 
 import numpy as np
 
-from privcfs.errors import InputError, PrivcfsError, SettingsError
+from privcfs.errors import BudgetExhausted, InputError, PrivcfsError, SettingsError
 from privcfs.forks import Order, at_fork
 from privcfs.gate.accounting import Balance, Limit
 from privcfs.gate.failures import FailureLog, Failures
@@ -41,7 +41,7 @@ from privcfs.gate.opening import (
 )
 from privcfs.gate.public_guess import believed_classes, public_guess
 from privcfs.gate.questions.advice import AdviceQuestion, Personal, free_advice
-from privcfs.gate.questions.confirm import ConfirmQuestion, alone
+from privcfs.gate.questions.confirm import ConfirmQuestion, list_of_one
 from privcfs.gate.questions.question import OWNER, Asker, PublicSide, Question, checked_name
 from privcfs.gate.questions.release import Earlier, ReleaseQuestion
 from privcfs.gate.questions.select import SelectQuestion
@@ -287,7 +287,7 @@ class Vault:
             InputError: The intervention names a node or a feature that does not exist, or `told` is not a class.
         """
         node = self.context.node(target)
-        listed = alone(intervention or Intervention(), node, self.context)
+        listed = list_of_one(intervention or Intervention(), node, self.context)
         return believed_classes(self.context, listed, self.method, checked_class(told, self.context))
 
     def expect(self, target: int | str, epsilon: Price) -> float | None:
@@ -364,7 +364,7 @@ class Vault:
             LedgerError: The ledger cannot be read or written; what is paid stays paid, and asking again with the same
                 request id pays nothing.
         """
-        each, name = price_of_each(self._side, epsilon, number), request_id or secrets.token_hex(16)
+        each, name = price_of_each(self._side, epsilon, number), request_id or token_hex(16)
         checked_name(f"{name}/{number}", "request_id")
         checked_name(analyst, "analyst")
         found: list[Release] = []
@@ -551,10 +551,16 @@ class Vault:
         return self._failures.read()
 
     def _answers(self, questions: Sequence[Question]) -> list[str]:
-        """What the ledger holds for some questions in the end.
+        """What the ledger holds for some questions in the end; a refusal says what all answers may have told so far."""
+        try:
+            return self._found_or_paid(questions)
+        except BudgetExhausted as error:
+            if self._ledger.limit.per_node is None:
+                raise
+            raise BudgetExhausted(f"{error} {self._ledger.losses().in_words()}") from None
 
-        Looking up refuses what does not fit before anything is prepared, and finds what is finished already.
-        """
+    def _found_or_paid(self, questions: Sequence[Question]) -> list[str]:
+        """Looking up refuses what does not fit before anything is prepared, and finds what is finished already."""
         known = self._ledger.look_up([question.request for question in questions])
         new = [question for question, text in zip(questions, known, strict=True) if text is None]
         fresh = iter(self._paid_answers(new) if new else ())
@@ -563,7 +569,7 @@ class Vault:
     def _paid_answers(self, questions: Sequence[Question]) -> list[str]:
         """The method in its promised order: prepare, charge, evaluate and score, draw, store."""
         requests = [question.priced for question in questions]  # prepared from public data
-        with self._storing.alone(requests) as answers:  # nobody else answers them meanwhile
+        with self._storing.claiming(requests) as answers:  # nobody else answers them meanwhile
             answers.found(self._ledger.charge_all(requests))  # all or none, durable before an edge is read
             for question, request in zip(questions, requests, strict=True):
                 if answers.lacks(request):

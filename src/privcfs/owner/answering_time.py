@@ -99,7 +99,7 @@ def rehearse_time(vault: Vault) -> AnswerTime:
 
 
 def rehearsed(context: PublicContext, method: Method) -> AnswerTime:
-    """As `rehearse_time`, of a context and a method. No secret is read, be it edges, model or features."""
+    """Does what `rehearse_time` does, for a context and a method. No secret edge, model or feature is read."""
     snapshot = PrivateGraph.from_snapshot(context.snapshot)
     hub = int(np.argmax(np.diff(context.snapshot.starts)))
     spread = [number * context.number_of_nodes // NODES for number in range(NODES)]
@@ -134,7 +134,7 @@ def _evaluation(snapshot: PrivateGraph, context: PublicContext, method: Method, 
 
 
 def rounded_up(seconds: float) -> float:
-    """To two digits."""
+    """Seconds, rounded up to two significant digits."""
     if seconds <= 0:
         return 0.0
     step = 10.0 ** (floor(log10(seconds)) - 1)
@@ -152,7 +152,7 @@ def in_words(seconds: float | None) -> str:
 
 
 def to_text(seconds: float | None) -> str:
-    """For the environment of the worker processes."""
+    """The form in which worker processes find it in their environment."""
     return OFF if seconds is None else repr(seconds)
 
 

@@ -27,7 +27,7 @@ from privcfs.public.candidates.restriction import Restriction
 from privcfs.public.context import PublicContext
 from privcfs.tables.edges import EdgeListReader
 
-REHEARSED = "rehearsed"  # the name of the guided draw in a vault file
+REHEARSED_DRAW = "rehearsed"  # the name of the guided draw in a vault file
 WHOLE_GRAPH = "whole-graph"  # what an answer reads unless a vault file says otherwise
 READS: Mapping[str, Callable[[Rehearsal], Guide]] = {WHOLE_GRAPH: lambda one: one, "own-edges": OwnEdgeRehearsal}
 Table = Mapping[str, Any]
@@ -63,7 +63,7 @@ def _choices(method: Table, actionable: Table, metadata: Path | None, context: P
 
 def mechanism_of(method: Table) -> Mechanism | None:
     """The mechanism that a vault file names; none where a guide prepares one for each question."""
-    return _choice(method, "mechanism", {REHEARSED: None} | dict(MECHANISMS), REHEARSED)
+    return _choice(method, "mechanism", {REHEARSED_DRAW: None} | dict(MECHANISMS), REHEARSED_DRAW)
 
 
 def dearest_mechanism(method: Table) -> Mechanism:

@@ -49,9 +49,9 @@ snapshot = "public_edges.csv"    # pairs made public before, and independently o
 ledger = "sqlite:///budget.db"
 limit = "10"                     # for all releases together: epsilon, or rho, or releases, as the contract counts.
                                  # A new ledger begins with it; later change the ledger's: privcfs budget --set-limit
-# limit_per_analyst = "2"        # likewise: --set-analyst-limit
+# limit_per_analyst = "2"        # for each analyst; change it later with --set-analyst-limit
 # limit_per_node = "2"           # for method.reads = "own-edges": each node has an account of its own, and `limit` is
-                                 # for questions that read the whole graph; likewise: --set-node-limit
+                                 # for questions that read the whole graph; change it later with --set-node-limit
 # period = "year"                # renews the accounts of nodes each year, or each "month"; the total is never renewed
 # least_price = "0.01"           # questions below it are refused: time and load, too, should not be had for nothing
 # contract = "zcdp"              # pure (epsilons add up), approximate (deltas too), zcdp (rhos), fixed (one price)

@@ -67,7 +67,7 @@ def follow(source: Path, store: Path) -> None:
 
 
 def refuse_second_budget(edges: Path, graph: PrivateGraph | None) -> None:
-    """Before a new ledger is made: these edges must have none yet."""
+    """Refuses to make a new ledger for edges that have one already."""
     if tied(edges):
         raise second_budget(edges, "a file beside it says so")
     if graph is not None and not graph.is_empty():

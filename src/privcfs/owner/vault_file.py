@@ -26,7 +26,7 @@ from privcfs.gate.vault import LEAST_PRICE, Vault
 from privcfs.owner.account import Account
 from privcfs.owner.kept_beliefs import NAME, recall_or_learn, silent
 from privcfs.owner.kept_sketch import recall_or_believe
-from privcfs.owner.method_choice import REHEARSED, dearest_mechanism, method_of
+from privcfs.owner.method_choice import REHEARSED_DRAW, WHOLE_GRAPH, dearest_mechanism, method_of
 from privcfs.owner.template import FORMER_KEYS, KEYS
 from privcfs.private.graph import PrivateGraph
 from privcfs.private.secrets import Secrets
@@ -242,7 +242,7 @@ class VaultFile:
         named = {"kind": "contract", "delta": "delta", "epsilon": "price"}
         fields = {field: str(budget[key]) for field, key in named.items() if key in budget}
         if fields.get("kind") == "fixed":
-            fields["mechanism"] = str(self.tables["method"].get("mechanism", REHEARSED))
+            fields["mechanism"] = str(self.tables["method"].get("mechanism", REHEARSED_DRAW))
         return contract_from(fields)
 
     def method(self, context: PublicContext) -> Method:
@@ -255,6 +255,14 @@ class VaultFile:
         method = self.method(context)
         recall_or_learn(self.path.parent / NAME, context, method, progress)
         return method
+
+    def refuse_limit_per_node(self) -> None:
+        """Accounts of nodes are for a method that reads own edges; with another one, a vault could not be opened."""
+        if self.tables["method"].get("reads", WHOLE_GRAPH) == WHOLE_GRAPH:
+            raise SettingsError(
+                "a limit per node is for answers that read own edges alone, and this vault file reads the whole graph; "
+                "set method.reads = 'own-edges' first. No limit was changed."
+            )
 
     def dearest_mechanism(self) -> Mechanism:
         """The mechanism by which a release costs most."""

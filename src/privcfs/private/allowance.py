@@ -17,7 +17,7 @@ UNITS = 10**9  # Counted units of one nominal second.
 
 
 class Overrun(Exception):
-    """Never leaves the vault."""
+    """An evaluation needs more counted work than it may do. A vault catches this, and draws from public scores."""
 
 
 @final

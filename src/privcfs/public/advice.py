@@ -11,11 +11,13 @@ from fractions import Fraction
 from typing import Any, NamedTuple, final
 
 from privcfs.errors import InputError
+from privcfs.public.assumptions import Assumption
 from privcfs.public.believed import likely
 from privcfs.public.confidence import read_confidence, said
 from privcfs.public.epsilon import parse_decimal, show
 from privcfs.public.interventions import Intervention
 from privcfs.public.labels import labels_from_dict, labels_to_dict
+from privcfs.public.release import fault_of
 
 KIND, FORMAT = "advice", 1
 NOT_FOR_PUBLICATION = (
@@ -29,6 +31,15 @@ OWN_ALONE = (
 OTHERS_AT_A_PRICE = (
     "Other people's connections were read at a price of epsilon {epsilon}: for any two graphs in which you have the "
     "same connections, its probabilities differ by a factor of at most e^{epsilon}."
+)
+KNOWS_HER_OWN = (
+    "You know all of your own connections: the owner says so of everyone. Otherwise this could tell you of some that "
+    "you do not know."
+)
+TOLD_USED = "You said that you were told class {told}. Imagined graphs on which the model decides so count most here."
+TOLD_UNUSED = (
+    "You said that you were told class {told}, but the model decides so on hardly any imagined graph. So this could "
+    "not be used, and the probabilities are less reliable than they look."
 )
 CONFIDENCE = (
     "The probability that the change flips the decision: the share of imagined graphs that contain your connections "
@@ -108,6 +119,19 @@ class Advice:
         others = OTHERS_AT_A_PRICE.format(epsilon=show(self.epsilon)) if self.epsilon else OWN_ALONE
         return f"{NOT_FOR_PUBLICATION} {others}"
 
+    @property
+    def premises(self) -> tuple[str, ...]:
+        """What must be true for the promise to hold, in sentences."""
+        named = [Assumption[name] for name in self.assumptions if name in Assumption.__members__]
+        return (KNOWS_HER_OWN, *(str(one) for one in named))
+
+    @property
+    def about_told(self) -> str:
+        """What became of the decision that the person said she was told; empty if she said nothing."""
+        if self.told is None:
+            return ""
+        return (TOLD_USED if self.told in self.believed else TOLD_UNUSED).format(told=self.told)
+
     def to_dict(self) -> dict[str, Any]:
         """The certificate as JSON shows it; its kind is that of advice, so that nobody takes it for a release."""
         return {
@@ -119,6 +143,7 @@ class Advice:
             ],
             "believed": {str(label): said(chance) for label, chance in self.believed.items()},
             "promise": self.promise,
+            "premises": list(self.premises),
             "epsilon": show(self.epsilon),
             "context_digest": self.context_digest,
             "assumptions": list(self.assumptions),
@@ -165,7 +190,9 @@ class Advice:
                 labels=labels_from_dict(fields.get("labels", {})),
             )
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            raise InputError(f"this is not advice of privcfs ({error!r}); give the JSON of one answer.") from None
+            raise InputError(
+                f"this is not advice of privcfs ({fault_of(error)}); give the JSON of one answer."
+            ) from None
 
     def __str__(self) -> str:
         best = self.changes[0]

@@ -18,7 +18,7 @@ def parse_epsilon(value: Price) -> Fraction:
     """The price of one release: a decimal above 0 and at most 64."""
     epsilon = parse_decimal(value, "epsilon")
     if not 0 < epsilon <= LARGEST:
-        raise BadEpsilon(f"epsilon is {show(epsilon)}; it must lie above 0 and at most at {LARGEST}.")
+        raise BadEpsilon(f"epsilon is {show(epsilon)}; it must be more than 0 and at most {LARGEST}.")
     return epsilon
 
 

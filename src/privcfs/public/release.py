@@ -166,7 +166,7 @@ class Release:
             )
         except (KeyError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
             raise InputError(
-                f"release is not a certificate of privcfs ({error!r}); give the JSON of one release."
+                f"release is not a certificate of privcfs ({fault_of(error)}); give the JSON of one release."
             ) from None
 
     def __str__(self) -> str:
@@ -178,3 +178,16 @@ def _fraction(text: str) -> Fraction:
     if not re.fullmatch(r"[0-9]{1,9}(/[0-9]{1,9})?", text):
         raise ValueError("utility_range must be a short fraction")
     return Fraction(text)
+
+
+def fault_of(error: Exception) -> str:
+    """Why a text is no certificate, for people: what reading it raised, in words."""
+    if isinstance(error, json.JSONDecodeError):
+        return "it is not JSON"
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    if isinstance(error, KeyError):
+        return f"it lacks {error.args[0]!r}"
+    if isinstance(error, TypeError | AttributeError):
+        return "a field has another type"
+    return str(error)

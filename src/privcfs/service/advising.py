@@ -49,6 +49,8 @@ def advice(service: This, asked: AdviceAsked, key: Caller) -> Response:
     )
     service.metrics.advised()
     meaning = {"confidence": CONFIDENCE, "believed": CLASSES}
+    if found.about_told:
+        meaning["told"] = found.about_told
     return padded({**found.to_dict(), "in_words": str(found), "meaning": meaning})
 
 

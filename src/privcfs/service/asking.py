@@ -155,6 +155,7 @@ def quote(
         **remaining,
         "fits": cost <= most,
         "in_words": _offer(show(cost), remaining, show(most - cost) if cost <= most else None),
+        **({} if limit.per_node is None else _losses(service)),
     }
 
 

@@ -54,7 +54,7 @@ class Housekeeper(Thread):
         self._over = Event()
 
     def look(self) -> None:
-        """Works once. A failure is noted and counted, and does not stop the next look."""
+        """Does the work once. A failure is noted and counted, and does not stop later attempts."""
         try:
             self._work()
         except Exception as error:
@@ -64,7 +64,7 @@ class Housekeeper(Thread):
             self._health.note(self._what)
 
     def run(self) -> None:
-        """Until `end`, and then once more."""
+        """Repeats the work until `end` is called, and does it once more then."""
         over = False
         while not over:
             over = self._over.wait(EVERY)

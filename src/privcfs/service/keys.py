@@ -99,10 +99,10 @@ class Receiver(Protocol):
     """Where new keys go."""
 
     def add(self, key: Key, secret: str) -> None:
-        """One key."""
+        """Takes one key and its secret."""
 
     def sync(self) -> None:
-        """There are no more: they have to be safe when this returns."""
+        """Called after the last key: all of them must be on disk when this returns."""
 
 
 @final

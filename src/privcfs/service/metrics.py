@@ -17,7 +17,7 @@ COARSE = (0.05, 0.25, 1.0, 5.0)  # seconds: finer ones would tell of evaluation 
 
 
 class Metrics:
-    """One set for each process."""
+    """The metrics of one process."""
 
     def __init__(self, failures: Callable[[], Failures] = Failures) -> None:
         self._registry = CollectorRegistry()
@@ -32,18 +32,18 @@ class Metrics:
         self._registry.register(_FailureCollector(failures))
 
     def answered(self, method: str, path: str, status: int, seconds: float) -> None:
-        """One request."""
+        """Counts one request and the time that it took."""
         self._requests.labels(method, path, str(status)).inc()
         if path in ONLY_COUNTED:
             return
         self._seconds.labels(path).observe(next((edge for edge in COARSE if seconds <= edge), 2 * COARSE[-1]))
 
     def released(self, number: int) -> None:
-        """So many releases."""
+        """Counts releases that were paid for and handed out."""
         self._releases.inc(number)
 
     def advised(self) -> None:
-        """One piece of advice. Nothing else is counted of it: it depends on a person's own edges."""
+        """Counts one piece of advice, and nothing about it: everything else depends on a person's own edges."""
         self._advice.inc()
 
     def missed(self) -> None:

@@ -40,7 +40,8 @@ def read_rows(path: Path, header: Sequence[str], least: int) -> Iterator[tuple[i
                     raise SettingsError(f"{path}, line {reader.line_num}: write {' or '.join(_forms(header, least))}.")
                 yield reader.line_num, cells
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise SettingsError(f"{path} cannot be read: {error}.") from None
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise SettingsError(f"{path} cannot be read: {reason}; give a CSV file in UTF-8.") from None
 
 
 def read_wishes(path: Path, context: PublicContext) -> list[Wish]:

@@ -79,13 +79,13 @@ class Parting(asyncio.Transport):
         self._real.close()
 
     def lost(self) -> None:
-        """Nothing is left to close."""
+        """The other end has closed the connection."""
         self._closing = True
         if self._end is not None:
             self._end.cancel()
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """An answer that comes after another one closed the connection goes nowhere."""
+        """Writes, unless an earlier answer has closed the connection: then the answer is dropped."""
         if not self._closing:
             self._real.write(data)
 

@@ -98,7 +98,7 @@ def _refuse_value(matrix: sp.csr_array, fault: Fault, names: TableNames) -> NoRe
 
 
 def _stored_features(path: Path, fault: Fault) -> sp.csr_array:
-    """Mapped, and so not looked at here: what is in a store was checked when it was written."""
+    """Features of a store, mapped into memory. They are not checked again: they were when the store was written."""
     store = open_store(path, FEATURES, fault)
     matrix = sp.csr_array((store.rows, store.columns), dtype=np.float32)
     matrix.indptr, matrix.indices, matrix.data = (store.arrays[name] for name in ("starts", "numbers", "values"))
@@ -106,7 +106,7 @@ def _stored_features(path: Path, fault: Fault) -> sp.csr_array:
 
 
 def _load_features(path: Path, fault: Fault, names: TableNames) -> tuple[Any, TableNames]:
-    """A table and what its columns are called."""
+    """The table in a file, and the names of its columns."""
     readers: dict[str, Callable[[Path], Any]] = {".npy": _npy, ".npz": _sparse_npz}
     if path.suffix not in (*readers, ".csv"):
         raise fault(f"features {path.name} has an unknown ending; use .csv, .npy or .npz (scipy.sparse.save_npz).")
@@ -171,7 +171,7 @@ def open_arrays(path: Path) -> "NpzFile":
 
 
 def feature_blocks(path: Path, names: TableNames) -> Iterator[tuple[NDArray[Any] | sp.csr_array, TableNames]]:
-    """Some rows at a time, and what the columns are called."""
+    """Blocks of rows of a file of features, and the names of its columns."""
     refuse_unreadable(path, "features", ContextError)
     if path.suffix == ".npy":
         yield from ((block, names) for block in _npy_blocks(path))

@@ -80,7 +80,7 @@ def _runs(batches: Iterable[Numbers], folder: Path) -> list[Path]:
 
 
 def _merged(runs: Sequence[Path]) -> Iterator[Numbers]:
-    """All keys in order, block by block: whatever is at most the least of the runs' next block ends comes next."""
+    """All keys in ascending order. A block ends at the least of the runs' last keys, so that none is passed over."""
     left = dict.fromkeys(runs, 0)
     while True:
         share = max(BLOCK // max(len(left), 1), 1)
@@ -108,7 +108,7 @@ def _distinct(blocks: Iterable[Numbers], reader: EdgeListReader) -> Iterator[Num
 
 
 def _write_lists(pairs: Iterable[Numbers], count: int, writer: StoreWriter) -> None:
-    """Neighbours as they come; where each node's begin as soon as that is known."""
+    """Writes neighbours in the order in which they come, and where the list of each node starts once that is known."""
     total = node = 0
     for block in pairs:
         owner = block // count

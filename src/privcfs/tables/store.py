@@ -186,7 +186,7 @@ def _mapped(path: Path, dtype: str, length: int) -> Array:
 
 @contextmanager
 def resting() -> Iterator[None]:
-    """Lets go of mapped pages afterwards, if many are resident: the system may keep them, and they come back."""
+    """Releases mapped pages after a block of code, if many are in memory; they are read again when they are needed."""
     try:
         yield
     finally:
@@ -245,6 +245,6 @@ def _pieces(path: Path) -> Iterator[bytes]:
 
 
 def _uncached(file: int) -> None:
-    """What went through memory as a stream lies there in large pieces, and touching one row would map them all."""
+    """Drops a written file from the page cache, where its pieces are so large that one row would map many pages."""
     if ADVISED:
         os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)

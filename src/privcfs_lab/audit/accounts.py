@@ -20,7 +20,7 @@ from privcfs.gate.ledger.ledger import WIDEST, Ledger
 from privcfs.gate.ledger.memory import MemoryLedger
 from privcfs.gate.mechanisms.worst_case import below_bound
 from privcfs.gate.method import Method
-from privcfs.gate.questions.confirm import YES_OR_NO, ConfirmQuestion, says
+from privcfs.gate.questions.confirm import YES_OR_NO, ConfirmQuestion, scores_of_verdict
 from privcfs.gate.questions.question import Asker, PublicSide, Question
 from privcfs.gate.questions.release import ReleaseQuestion
 from privcfs.gate.questions.select import SelectQuestion
@@ -224,7 +224,9 @@ def _transcript(vault: Vault, plan: Plan) -> list[list[int]]:
 
 def _randomised_response(price: Fraction) -> Ratios:
     """What a sketch says of the edge."""
-    return tuple(zip(*(YES_OR_NO.exact_probabilities(says(has), price) for has in (True, False)), strict=True))
+    return tuple(
+        zip(*(YES_OR_NO.exact_probabilities(scores_of_verdict(has), price) for has in (True, False)), strict=True)
+    )
 
 
 def _auc(laws: Sequence[Ratios]) -> float:

@@ -83,7 +83,7 @@ def law_of(
         given_up = False
     law = tuple(question.mechanism.exact_probabilities(scores, PRICE))
     values = tuple(scores.unseal().tolist())
-    terms = repr((request.terms, request.price, request.room))
+    terms = repr((request.terms, request.counted, request.room))
     return Law(terms, question.candidates, question.mechanism, values, law, allowance.spent, given_up)
 
 

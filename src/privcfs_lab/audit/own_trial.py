@@ -266,5 +266,5 @@ def advice_paid_alike() -> bool:
     for pairs in graphs:
         reader = Reader(PrivateGraph.from_pairs(pairs, context.number_of_nodes), context, Allowance(60), (TARGET,))
         asked = AdviceQuestion(Asker("auditor", "one"), Personal(side, TARGET, reader), "1").priced
-        found.add(repr((asked.terms, asked.price, asked.room)))
+        found.add(repr((asked.terms, asked.counted, asked.room)))
     return len(found) == 1

@@ -7,13 +7,12 @@ from privcfs_lab.figures.style import (
     ACCENT,
     DASHES,
     GUESS,
-    NAMES,
     SHADES,
     curve_handle,
     dashed_handle,
     guess_handle,
     legend_below,
-    panels,
+    rate_panels,
 )
 from privcfs_lab.measuring.measure import GRID, Records
 
@@ -30,17 +29,12 @@ def draw_advice(records: Mapping[Any, Records]) -> "Figure":
     """One row for each disclosed share, one column for each data set."""
     from matplotlib.lines import Line2D
 
-    figure, axes = panels(len(SHARES), len(SHOWN), width=4.6)
-    for row, (share, words) in zip(axes, SHARES.items(), strict=True):
+    figure, axes = rate_panels(list(SHARES.values()), SHOWN)
+    for row, share in zip(axes, SHARES, strict=True):
         for panel, name in zip(row, SHOWN, strict=True):
             for work, found in records.items():
                 if (work.data, work.disclosed) == (name, share):
                     _rates(panel, found)
-            panel.set_xticks(range(-1, len(GRID)), ["0", *GRID])
-            panel.set_title(f"{NAMES[name]}, {words}", fontsize=9.5)
-        row[0].set_ylabel("share of targets flipped")
-    for panel in axes[-1]:
-        panel.set_xlabel("epsilon")
     handles = [
         curve_handle(OWN, "release, own edges read"),
         curve_handle(WHOLE, "release, whole graph read"),

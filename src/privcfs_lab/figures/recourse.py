@@ -9,13 +9,12 @@ from privcfs_lab.figures.style import (
     GUESS,
     LINES,
     MARKERS,
-    NAMES,
     SHADES,
     curve_handle,
     dashed_handle,
     guess_handle,
     legend_below,
-    panels,
+    rate_panels,
 )
 from privcfs_lab.measuring.measure import GRID, Records
 
@@ -30,18 +29,13 @@ HALF = 0.5
 
 def draw_recourse(records: Mapping[Any, Records]) -> "Figure":
     """One row per population, one column per data set; half of the edges disclosed."""
-    figure, axes = panels(len(PEOPLE), len(SHOWN), width=4.6)
+    figure, axes = rate_panels(list(PEOPLE), SHOWN)
     caps = sorted({key.cap for key in records})
-    for row, (people, populations) in zip(axes, PEOPLE.items(), strict=True):
+    for row, populations in zip(axes, PEOPLE.values(), strict=True):
         for panel, name in zip(row, SHOWN, strict=True):
             for key, found in records.items():
                 if key.data == name and key.population in populations and key.disclosed == HALF:
                     _curve(panel, found, key.cap, caps.index(key.cap))
-            panel.set_xticks(range(-1, len(GRID)), ["0", *GRID])
-            panel.set_title(f"{NAMES[name]}, {people}", fontsize=9.5)
-        row[0].set_ylabel("share of targets flipped")
-    for panel in axes[-1]:
-        panel.set_xlabel("epsilon")
     handles = [curve_handle(number, f"at most {cap} element{'s' * (cap > 1)}") for number, cap in enumerate(caps)]
     legend_below(figure, [*handles, guess_handle(marked=True), dashed_handle("ceiling")], 3)
     return figure

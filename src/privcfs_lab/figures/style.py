@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from privcfs.errors import MissingDependency
+from privcfs_lab.measuring.measure import GRID
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -55,6 +56,19 @@ def panels(
         figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
         axes: Sequence[Sequence[Axes]] = figure.subplots(rows, columns, squeeze=False)  # type: ignore[assignment]
         return figure, axes
+
+
+def rate_panels(rows: Sequence[str], names: Sequence[str]) -> "tuple[Figure, Sequence[Sequence[Axes]]]":
+    """Axes for valid rates against epsilon, 0 first: a row for each of some words, and a column for each data set."""
+    figure, axes = panels(len(rows), len(names), width=4.6)
+    for row, words in zip(axes, rows, strict=True):
+        for panel, name in zip(row, names, strict=True):
+            panel.set_xticks(range(-1, len(GRID)), ["0", *GRID])
+            panel.set_title(f"{NAMES[name]}, {words}", fontsize=9.5)
+        row[0].set_ylabel("share of targets flipped")
+    for panel in axes[-1]:
+        panel.set_xlabel("epsilon")
+    return figure, axes
 
 
 def legend_below(figure: "Figure", handles: "Sequence[Artist]", columns: int) -> None:

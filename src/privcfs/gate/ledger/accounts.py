@@ -38,7 +38,7 @@ class Sums(NamedTuple):
         return self.in_all
 
     def plus(self, cost: int, month: str) -> "Sums":
-        """After one more charge."""
+        """The sums after one more charge in this month."""
         if self.month == month:  # the ordinary case of a replay
             return Sums(month, self.in_month + cost, self.in_year + cost, self.in_all + cost)
         return Sums(month, cost, self.within("year", month) + cost, self.in_all + cost)

@@ -96,7 +96,7 @@ class ChainedLedger(Ledger):
 
     @abstractmethod
     def _version(self, connection: Connection) -> int:
-        """Of the tables; 0 where there are none."""
+        """The version of the ledger's tables; 0 where there are none."""
 
     @abstractmethod
     def _schema(self, connection: Connection) -> None:
@@ -175,10 +175,10 @@ class ChainedLedger(Ledger):
         return found
 
     def _glancing(self) -> AbstractContextManager[Connection]:
-        """For a look that decides nothing for good: the charge looks again. Rows may be added meanwhile."""
+        """A transaction for a look-up whose result the charge checks again; rows may be added between its queries."""
         return self._reading()
 
-    def alone(self, requests: Sequence[Request]) -> "_Held":
+    def claim(self, requests: Sequence[Request]) -> "_Held":
         keys = keys_of((request.analyst, request.request_id) for request in requests)
         claims = self._claims()
         claims.take(keys, self._patience)
@@ -299,7 +299,7 @@ class ChainedLedger(Ledger):
         return set(found)
 
     def rows(self, after: int = 0) -> Iterator[dict[str, Any]]:
-        """In pages: a slow reader keeps nobody waiting."""
+        """All rows after a position, read in pages, so that a slow reader holds no transaction open."""
         names, last = [*records.COLUMNS.split(", "), "digest"], after
         query = f"SELECT {records.COLUMNS}, digest FROM entries WHERE position > :last ORDER BY position LIMIT {PAGE}"
         while True:

@@ -62,7 +62,7 @@ class Claims(ABC):
             raise
 
     def give_back(self, keys: Keys) -> None:
-        """Lets others have them."""
+        """Frees these keys for others."""
         try:
             self._unlock(keys)
         finally:

@@ -115,7 +115,7 @@ class HeadFile:
 
 
 def _reason(error: Exception) -> str:
-    """Why, without the path: these words may reach people who should not know where the owner's files are."""
+    """Why something failed, without a path: analysts may read it and must not learn where the owner's files are."""
     return f"{error.strerror or type(error).__name__}." if isinstance(error, OSError) else str(error)
 
 

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Literal, NamedTuple, Protocol, final
+from typing import Any, Literal, NamedTuple, Protocol, final, runtime_checkable
 
 from privcfs.errors import SettingsError
 from privcfs.gate.accounting import NONE, Balance, Limit, Losses
@@ -49,8 +49,8 @@ class Request:
     apart: bool = False  # the answer is for one person: it is stored beside the chain, which tells nothing of it
 
     @property
-    def price(self) -> Fraction:
-        """What counts against the limit."""
+    def counted(self) -> Fraction:
+        """What counts against the limits: the cost, in the unit of the contract."""
         return self.epsilon if self.cost is None else self.cost
 
     @property
@@ -110,6 +110,7 @@ class Charge(NamedTuple):
     terms: Mapping[str, Any]  # what was asked, as in `Request.terms`
 
 
+@runtime_checkable
 class Claim(Protocol):
     """The right to answer some requests; whoever has it gives it back when the answers are stored."""
 
@@ -128,7 +129,7 @@ class Ledger(ABC):
         """
 
     @abstractmethod
-    def alone(self, requests: Sequence[Request]) -> "Claim":
+    def claim(self, requests: Sequence[Request]) -> "Claim":
         """Waits until nobody else, in any process, is answering one of these requests, and keeps others away."""
 
     @property
@@ -224,7 +225,8 @@ class Ledger(ABC):
             left.append((limit.total - whole, "everyone"))
         if limit.per_node is not None and nodes:
             left += [(limit.per_node - spent, "node") for spent in self.spent_at(nodes).values()]
-        left += [(most - own, "you") for most in (limit.per_analyst, cap) if most is not None]
+        if analyst != ENTRIES:
+            left += [(most - own, "you") for most in (limit.per_analyst, cap) if most is not None]
         least, whose = min(left, key=lambda one: one[0])
         return max(least, NONE), whose
 

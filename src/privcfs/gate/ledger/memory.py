@@ -73,7 +73,7 @@ class MemoryLedger(Ledger):
         finally:
             vars(self).update(before)
 
-    def alone(self, requests: Sequence[Request]) -> "MemoryLedger":  # noqa: ARG002
+    def claim(self, requests: Sequence[Request]) -> "MemoryLedger":  # noqa: ARG002
         return self
 
     def give_back(self) -> None:
@@ -81,7 +81,7 @@ class MemoryLedger(Ledger):
 
     def rows(self, after: int = 0) -> Iterator[dict[str, Any]]:
         for (analyst, name), request in list(self._paid.items())[after:]:
-            cost, body = int(request.price * NANO), self._bodies[analyst, name]
+            cost, body = int(request.counted * NANO), self._bodies[analyst, name]
             columns = {"kind": HELD, "analyst": analyst, "request_id": name, "cost": cost, "body": body}
             yield {**columns, "request": repr(request)}
 
@@ -91,12 +91,12 @@ class MemoryLedger(Ledger):
             self._check_limits(request)
             self._paid[key] = request
             self._bodies[key] = held_body(request, self._limit, self._accounts.month())
-            self._sums[request.analyst] = self._sums.get(request.analyst, NONE) + request.price
+            self._sums[request.analyst] = self._sums.get(request.analyst, NONE) + request.counted
             self._pay_at_nodes(request)
             return None
         check_same_question(request, self._paid[key].terms)
         if key not in self._answers:
-            check_same_price(request, self._paid[key].price)
+            check_same_price(request, self._paid[key].counted)
         return self.released(*key)
 
     def _check_limits(self, request: Request) -> None:
@@ -107,7 +107,7 @@ class MemoryLedger(Ledger):
         check_limits(request, self._limit, spent, self._deltas)
 
     def _pay_at_nodes(self, request: Request) -> None:
-        nodes, month, cost = request.paid_at(self._limit), self._accounts.month(), int(request.price * NANO)
+        nodes, month, cost = request.paid_at(self._limit), self._accounts.month(), int(request.counted * NANO)
         if nodes:
             rows = charged(self._accounts, self._nodes, nodes, cost, month, request.in_full)
             self._nodes |= {row.node: row.sums for row in rows}
@@ -134,7 +134,7 @@ class MemoryLedger(Ledger):
     def node_balance(self, node: int) -> Balance:
         since = self._limit.period_of(self._accounts.month())
         there = {key for key, (nodes, month) in self._at_nodes.items() if node in nodes and month >= since}
-        prices = {key: self._paid[key].price for key in there}
+        prices = {key: self._paid[key].counted for key in there}
         held = sum((price for key, price in prices.items() if key not in self._answers), NONE)
         limit = self._limit
         return Balance(limit.per_node, sum(prices.values(), NONE), held, len(there), limit.contract.unit)
@@ -145,7 +145,7 @@ class MemoryLedger(Ledger):
 
     def standing(self) -> Standing:
         narrow = [
-            int(one.price * NANO)
+            int(one.counted * NANO)
             for one in self._paid.values()
             if one.analyst == ENTRIES and not one.adjacency.startswith(WIDEST)
         ]
@@ -161,7 +161,7 @@ class MemoryLedger(Ledger):
     def held(self, analyst: str | None = None) -> Fraction:
         """The part of it that has no answer yet."""
         waiting = [
-            request.price
+            request.counted
             for key, request in self._paid.items()
             if key not in self._answers and (key[0] == analyst or (analyst is None and self._in_full(key)))
         ]
@@ -180,7 +180,7 @@ class MemoryLedger(Ledger):
 
     def charges(self, analyst: str, most: int, before: int | None = None) -> list[Charge]:
         found = [
-            Charge(position, name, request.price, *day_and_terms_of(self._bodies[who, name]))
+            Charge(position, name, request.counted, *day_and_terms_of(self._bodies[who, name]))
             for position, ((who, name), request) in enumerate(self._paid.items(), 1)
             if who == analyst and (before is None or position < before)
         ]
@@ -188,7 +188,7 @@ class MemoryLedger(Ledger):
 
     def price_of(self, analyst: str, request_id: str) -> Fraction | None:
         paid = self._paid.get((analyst, request_id))
-        return None if paid is None else paid.price
+        return None if paid is None else paid.counted
 
     def released(self, analyst: str, request_id: str) -> str | None:
         key = analyst, request_id

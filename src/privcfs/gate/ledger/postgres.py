@@ -90,7 +90,7 @@ def _statement(query: str) -> sqlalchemy.TextClause:
 
 
 def _statements(script: str) -> list[str]:
-    """One by one."""
+    """The statements of a script, one by one."""
     return [one.strip() for one in script.split(";\n") if one.strip()]
 
 
@@ -238,7 +238,7 @@ class PostgresLedger(ChainedLedger):
 
     @contextmanager
     def _glancing(self) -> Iterator[Connection]:
-        """Without a transaction: two messages less."""
+        """The connection without a transaction, which saves two messages to the server."""
         try:
             with self._glances.connect() as raw:
                 yield _Postgres(raw)

@@ -113,7 +113,7 @@ def holds(connection: Connection, head: Head) -> bool:
 
 
 def look_up(connection: Connection, requests: Sequence[Request]) -> list[str | None]:
-    """As if all of them were charged, one after another."""
+    """What is stored for each request. Refuses what charging them in turn would refuse, and writes nothing."""
     if len(requests) == 1:
         return [look_up_one(connection, requests[0])]
     found: list[str | None] = []
@@ -144,7 +144,7 @@ def _rows_of(connection: Connection, request: Request) -> tuple[str | None, str 
 
 
 def look_up_one(connection: Connection, request: Request) -> str | None:
-    """In one query, unless the request reads several nodes."""
+    """What is stored for one request, found in one query, or in two if the request reads several nodes."""
     now = state_of(connection, request.analyst, request.request_id, request.reads)
     if now.held is None:
         _check_limits(connection, request, now)
@@ -198,7 +198,7 @@ def pay(connection: Connection, request: Request, now: "State") -> None:
     """Appends the price of a request where the limits in force allow it, and what it adds to accounts of nodes."""
     _check_limits(connection, request, now)
     limit = now.limit
-    cost, nodes, month = int(request.price * NANO), request.paid_at(limit), now.accounts.month()
+    cost, nodes, month = int(request.counted * NANO), request.paid_at(limit), now.accounts.month()
     append_row(connection, now, HELD, request.analyst, request.request_id, cost, held_body(request, limit, month))
     if nodes:
         append_to_accounts(connection, now.position + 1, _rows_at(now, request, nodes, cost, month))
@@ -218,7 +218,7 @@ def _rows_at(now: "State", request: Request, nodes: Sequence[int], cost: int, mo
 
 def _after(now: "State", request: Request) -> tuple["State", dict[int, Sums]]:
     """The sums as they would be after a charge, of which nothing is written."""
-    cost, nodes, sums = int(request.price * NANO), request.paid_at(now.limit), dict(now.nodes)
+    cost, nodes, sums = int(request.counted * NANO), request.paid_at(now.limit), dict(now.nodes)
     accounts = now.accounts
     if nodes:
         rows = _rows_at(now, request, nodes, cost, accounts.month())

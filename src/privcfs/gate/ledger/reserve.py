@@ -48,7 +48,7 @@ class Reserve:
 
     @contextmanager
     def used(self) -> Iterator[None]:
-        """Gives the space to what is done meanwhile."""
+        """Frees the reserved space while a block of code runs, and reserves it again afterwards."""
         with self._alone() as file:
             size = os.fstat(file).st_size
             os.ftruncate(file, 0)

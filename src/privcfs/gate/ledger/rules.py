@@ -33,7 +33,7 @@ def check_limits(request: Request, limit: Limit, spent: Spent, deltas: Callable[
     own = request.within(limit)
     total = spent.total if request.counts_in_full(limit) else None
     at_nodes = {node: spent.at_nodes.get(node, NONE) for node in request.paid_at(limit)}
-    own.check(request.price, total, spent.by_analyst, at_nodes, spent.period)
+    own.check(request.counted, total, spent.by_analyst, at_nodes, spent.period)
     if request.delta:
         own.check_delta(request.delta, deltas())
 
@@ -48,7 +48,7 @@ def check_same_question(request: Request, terms: dict[str, Any]) -> None:
 
 def check_same_price(request: Request, paid: Fraction) -> None:
     """Refuses to draw an unfinished request that would cost more now than was paid for it."""
-    if request.price > paid:
+    if request.counted > paid:
         raise RequestConflict(
             f"request id {request.request_id!r} was paid when it cost less; choose a new id, the old is spent."
         )

@@ -104,12 +104,12 @@ class SqliteLedger(ChainedLedger):
         self._open(limit, graph_id, known, head_file)
 
     def charge_all(self, requests: Sequence[Request]) -> list[str | None]:
-        """Refused where the disk has no room for the answers."""
+        """Charges as every ledger does, but reserves room on the disk for the answers first."""
         self._reserve.keep(sum(request.room for request in requests))
         return super().charge_all(requests)
 
     def finish_all(self, answers: Sequence[tuple[Request, str]]) -> list[str]:
-        """A full disk is given the reserve."""
+        """Stores answers as every ledger does; on a full disk the reserved space is used."""
         try:
             return super().finish_all(answers)
         except LedgerFull:
@@ -117,7 +117,7 @@ class SqliteLedger(ChainedLedger):
                 return super().finish_all(answers)
 
     def ready(self) -> None:
-        """Looks at the reserve too."""
+        """Checks what every ledger checks, and that the reserve on the disk is there."""
         self._reserve.keep(0)
         super().ready()
 

@@ -66,7 +66,7 @@ class Mechanism(ABC):
         return (1 + self.advantage(epsilon)) / 2
 
     def renyi(self, order: float, epsilon: Fraction) -> float:
-        """At most so large is the Rényi divergence of this order between two graphs: here, that of any pure release."""
+        """Upper bound on the Rényi divergence of order `order` between two graphs: here, that of any pure release."""
         e = float(epsilon)
         return max(log((exp(order * e) + exp((1 - order) * e)) / (1 + exp(e))) / (order - 1), 0.0)
 

@@ -112,7 +112,7 @@ class SubsetSelection(RankProfile):
         return ahead * (ahead + 2 * stays + behind) + stays**2 / 2
 
     def renyi(self, order: float, epsilon: Fraction) -> float:
-        """Likewise, exactly."""
+        """The exact divergence: what moves to the front, what moves back and what stays have three different odds."""
         e, share = float(epsilon), float(self.share)
         moved = min(share, 1 - share)
         stays = (share - moved) * exp(e) + 1 - share - moved

@@ -22,7 +22,7 @@ from privcfs.private.utilities.utility import Scores
 @final
 @dataclass(frozen=True, slots=True)
 class Uniform(Mechanism):
-    """What epsilon 0 would give."""
+    """Draws each candidate with the same probability, which is all that an epsilon of 0 would allow."""
 
     name: ClassVar[str] = "uniform"
 

@@ -48,7 +48,7 @@ class ConfirmQuestion(Question):
         """Checks everything public."""
         self.side, self._intervention = side, intervention
         node, price = side.context.node(target), side.price(epsilon)
-        self._candidates = alone(intervention, node, side.context)
+        self._candidates = list_of_one(intervention, node, side.context)
         self.request = replace(
             make_request(side, asker, node, price, YES_OR_NO),
             mechanism="randomised response",
@@ -63,11 +63,11 @@ class ConfirmQuestion(Question):
     @property
     def fallback(self) -> Scores:
         """No."""
-        return says(False)
+        return scores_of_verdict(False)
 
     def score(self, reader: Reader) -> Scores:
         """Whether the last candidate, the intervention as a whole, does what the utility asks for."""
-        return says(bool(self.side.method.utility.valid(reader.whole(self._candidates))[-1]))
+        return scores_of_verdict(bool(self.side.method.utility.valid(reader.whole(self._candidates))[-1]))
 
     def answer(self, position: int) -> str:
         """Yes, then no."""
@@ -78,7 +78,7 @@ class ConfirmQuestion(Question):
         return Verdict(request.target, self._intervention, flips, guarantee, request.request_id, labels).to_json()
 
 
-def alone(intervention: Intervention, target: int, context: PublicContext) -> Candidates:
+def list_of_one(intervention: Intervention, target: int, context: PublicContext) -> Candidates:
     """A list that ends with this intervention as a whole."""
     checked_intervention(intervention, context)
     pairs = len(intervention.delete) + len(intervention.add)
@@ -93,6 +93,6 @@ def alone(intervention: Intervention, target: int, context: PublicContext) -> Ca
     )
 
 
-def says(flips: bool) -> Scores:
+def scores_of_verdict(flips: bool) -> Scores:
     """Scores of the two answers, yes and no: 1 for the true one."""
     return Scores(np.array([int(flips), int(not flips)], np.int64), TRUTH)

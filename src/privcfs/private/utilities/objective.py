@@ -26,7 +26,7 @@ FAR = 10.0  # a log-loss of so many nats counts as a full score
 
 
 def _probability(outcomes: Outcomes) -> Floats:
-    """Of the class that was predicted before."""
+    """The probability, under each candidate, of the class that is predicted without a change."""
     shifted = np.exp(outcomes.logits - outcomes.logits.max(axis=0), dtype=np.float64)
     probability: Floats = shifted[outcomes.original()] / shifted.sum(axis=0)
     return probability
@@ -64,5 +64,5 @@ class Objective(Utility):
         return Scores(gained, HUNDREDTHS)
 
     def failed(self, candidates: Candidates) -> Scores:
-        """Nothing is gained."""
+        """Every candidate scores as if it changed nothing."""
         return Scores(np.zeros(len(candidates), np.int64), HUNDREDTHS)

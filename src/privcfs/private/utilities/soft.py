@@ -64,7 +64,7 @@ def _grid(w: Weights, caps: Caps) -> Grid:
 
 
 def _credit(outcomes: Outcomes) -> NDArray[np.int64]:
-    """Tenths of the margin that are gone; all ten only for a flip."""
+    """By how many tenths each candidate lowers the margin; ten tenths only for a flip."""
     margins = outcomes.margins()
     before = margins[0]
     gone = 1 - margins / before if before > 0 else np.zeros_like(margins)

@@ -41,7 +41,7 @@ class Weights:
         return lcm(*(part.denominator for part in parts))
 
     def size_term(self, caps: Caps, size: int) -> Fraction:
-        """Less for larger candidates."""
+        """The size term of a candidate of this size: the larger the candidate, the less."""
         return self.size * (1 - Fraction(size, max(caps.largest, 1)))
 
     def shapes(self, caps: Caps) -> set[tuple[int, Fraction]]:
@@ -79,5 +79,5 @@ def _shares(whole: Fraction, most: int) -> NDArray[np.int64]:
 
 
 def _share(whole: Fraction, real: int, count: int) -> int:
-    """The whole for as many operations as are real; all of it where there are none."""
+    """`whole`, times the share of pair operations that change the graph, which is 1 where there are none."""
     return int(whole * Fraction(min(real, count), count)) if count else int(whole)

@@ -9,6 +9,7 @@ from privcfs.public.candidates.pairs import LinkPredictor, TwoHop
 from privcfs.public.candidates.partners import Partners
 from privcfs.public.candidates.product import Product
 from privcfs.public.candidates.small_sets import SmallSets
+from privcfs.public.candidates.top_influence import Schema
 
 RULES: Mapping[str, CandidateRule] = {
     "one-hop": Product(),
@@ -19,6 +20,7 @@ RULES: Mapping[str, CandidateRule] = {
     "two-hop-sets": SmallSets(deletions=TwoHop(), partners=Partners(beyond=12)),
     "sampled-sets": SmallSets(5, sampled=2000),
     "link-predictor": SmallSets(deletions=LinkPredictor()),
+    "schema-sets": SmallSets(features=Schema()),
     "ladders": Ladders(),
     "nothing": Nothing(),
 }

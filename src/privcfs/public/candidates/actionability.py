@@ -36,7 +36,7 @@ class Actionability:
 
 @lru_cache(maxsize=8)
 def check_nodes(allowed: Actionability, number_of_nodes: int) -> None:
-    """Refuses settings that name nodes that there are not."""
+    """Refuses settings that name nodes that do not exist."""
     for node in allowed.immutable_nodes | (allowed.partners or frozenset()):
         if not 0 <= node < number_of_nodes:
             raise SettingsError(f"actionability names node {node}; give numbers from 0 to {number_of_nodes - 1}.")

@@ -87,7 +87,7 @@ export const percent = (number) => `${number}\u00a0%`; // no line ends between a
 
 export function inPercent(probability) {
   const share = 100 * Number(probability);
-  if (share >= 99.5 && share < 100) return `more than ${percent(99)}`;
+  if (share >= 99.5) return `more than ${percent(99)}`;
   if (share > 0 && share < 0.5) return `less than ${percent(1)}`;
   return percent(Math.round(share));
 }

@@ -46,7 +46,7 @@ export function classBars(title, believed) {
   return make("div", { className: "classes" }, make("p", { className: "measure-title" }, title), ...bars);
 }
 
-const exactly = (probability) => percent((100 * probability).toFixed(1)); // with all digits that there are, so that they add up
+const exactly = (probability) => (probability >= 0.9995 ? `more than ${percent(99.9)}` : percent((100 * probability).toFixed(1))); // with all digits that there are, so that they add up
 export const classInWords = (name) => (/^[0-9]+$/.test(name) ? `class ${name}` : name);
 
 export function meter(name, balance, words) {

@@ -84,10 +84,10 @@ function present(found) {
   find("advice-best").replaceChildren(steps(best, found), chance(best.confidence, "It flips the decision"));
   find("advice-others").replaceChildren(...others.map((one) => make("li", {}, steps(one, found), chance(one.confidence, "It flips the decision"))));
   find("advice-others-part").hidden = !others.length;
-  const told = find("told").value;
-  const bars = told ? make("p", {}, `You said that you were told ${classInWords(told)}. The advice starts from there.`) : classBars("Believed present decision", found.believed);
-  find("advice-believed").replaceChildren(bars ?? "");
+  const told = found.meaning?.told ? make("p", {}, found.meaning.told) : "";
+  find("advice-believed").replaceChildren(told, classBars("Believed present decision", found.believed) ?? "");
   find("advice-promise").textContent = found.promise ?? "";
+  find("advice-premises").replaceChildren(...(found.premises ?? []).map((words) => make("li", {}, words)));
   find("advice").hidden = false;
   find("advice-title").focus();
   illustrate(found, best.intervention);

@@ -214,8 +214,9 @@ nobody has asked about before: whatever guides an answer is prepared first, from
 read the target's own edges alone and are paid from its account: their plans take more imagined graphs. The rows about
 four nodes, by `hey`, leave that out, because each process has prepared them before. Two worker processes share two
 cores with the load tool and, where there is one, the PostgreSQL server. Every release is charged durably, evaluated,
-drawn and kept durably; requests that arrive together share a commit. There is no public answering time (`answer_seconds = "off"`)
-except in the row that says so: with one, a process gives one answer in each such time, whatever the load.
+drawn and kept durably; requests that arrive together share a commit. There is no public answering time
+(`answer_seconds = "off"`) except in the row that says so: with one, a process gives one answer in each such time,
+whatever the load.
 At most {seconds:.0f} seconds each. `paid` and `kept` count the ledger's rows after everything before. Machines differ,
 above all in how fast they sync.
 

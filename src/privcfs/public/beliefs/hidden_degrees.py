@@ -137,14 +137,16 @@ def _shown_given_whole(largest: int, shown: float) -> Floats:
     return law
 
 
-def _log_gamma(values: Floats) -> Floats:
-    """The logarithm of the gamma function. scipy's takes longer to import than all else that a first answer needs."""
-    return np.array([lgamma(value) for value in values])
+def _log_gamma(values: NDArray[np.floating]) -> NDArray[np.floating]:
+    """The logarithm of the gamma function. That of scipy takes long to import, and every first answer needs it."""
+    return np.array([lgamma(value) for value in values.tolist()])
 
 
 def _log_power(base: float, exponents: Numbers) -> Floats:
     """The logarithm of a power of a number from 0 to 1; 0 to the power of 0 is 1."""
-    found: Floats = exponents * log(base) if base else np.where(exponents > 0, -np.inf, 0.0)
+    logarithm = log(base) if base else -np.inf
+    found: Floats = np.zeros(exponents.shape)
+    np.multiply(exponents, logarithm, out=found, where=exponents > 0)
     return found
 
 

@@ -118,19 +118,18 @@ class Outcome:
         ]
         return over + elsewhere + (["balances are not the sums of the rows"] if self.balances != accounts else [])
 
-    def fits(self, name: str) -> bool:
-        """Whether a request would still fit in the end, and so would have fitted before."""
+    def fits(self, name: str, spent: Fraction, accounts: Mapping[int, Fraction]) -> bool:
+        """Whether a request would still fit in the end, after all that is spent, and so would have fitted before."""
         nodes = asked(_number(name), self.per_node is not None).nodes
         if self.per_node is None or not nodes:
-            return self.spent + PRICE <= self.limit
-        accounts = self.accounts
+            return spent + PRICE <= self.limit
         return all(accounts[node] + PRICE <= self.per_node for node in nodes)
 
     def faults(self) -> list[str]:
         """Everything that must never happen and did."""
         held = {_name(row): row for row in self.rows if row["kind"] == "HELD"}
         released = {_name(row): row for row in self.rows if row["kind"] == "RELEASED"}
-        spent = self.spent
+        spent, accounts = self.spent, self.accounts
         found = [] if spent <= self.limit else [f"{spent} spent, over the limit {self.limit}"]
         found += self.account_faults()
         charges = Counter(_name(row) for row in self.rows if row["kind"] == "HELD")
@@ -148,7 +147,7 @@ class Outcome:
                 found.append(f"{name} has several answers")
             elif said != {kept}:
                 found.append(f"{name} was answered otherwise than the ledger holds")
-            if said == {REFUSED} and self.fits(name):
+            if said == {REFUSED} and self.fits(name, spent, accounts):
                 found.append(f"{name} was refused although it fits")
         found += [f"{name} is paid and was never answered" for name in held if name not in self.answers]
         if len(self.answers) < self.requests:

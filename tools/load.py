@@ -56,10 +56,13 @@ class Load:
 
 
 @contextmanager
-def served(ledger: str, workers: int = WORKERS, answer_seconds: str | None = "off") -> Iterator[Served]:
+def served(
+    ledger: str, workers: int = WORKERS, answer_seconds: str | None = "off", limit_per_node: str | None = None
+) -> Iterator[Served]:
     """The real service over Cora, with a budget that nothing here exhausts; None: with its own answering time."""
     with tempfile.TemporaryDirectory() as folder:
-        write_vault(Path(folder), ledger, "1000000000", answer_seconds=answer_seconds)
+        place, limit = Path(folder), "1000000000"
+        write_vault(place, ledger, limit, answer_seconds=answer_seconds, limit_per_node=limit_per_node)
         service = Served(Shell(Path(folder)), "--workers", str(workers))
         try:
             yield service
@@ -147,12 +150,15 @@ def kept(service: Served, url: str) -> Counter[str]:
     return Counter(row["kind"] for row in open_ledger(address).rows())
 
 
-def trial(name: str, url: str, default_url: str, seconds: float, requests: int) -> list[str]:
-    """Rows of the page for one ledger."""
+def trial(name: str, urls: list[str], seconds: float, requests: int) -> list[str]:
+    """Rows of the page for one kind of ledger, with one address for each service."""
+    url, default_url, accounts_url = urls
     nodes = [node for node in range(load_dataset("cora").features.shape[0]) if node not in targets()]
     half_of_them = len(nodes) // 2
     with served(default_url, answer_seconds=None) as service:
         default = ask_once_each(service, service.key("load"), nodes, seconds=seconds)
+    with served(accounts_url, limit_per_node="1000000") as service:
+        own = ask_once_each(service, service.key("load"), nodes, seconds=seconds)
     with served(url) as service:
         key = service.key("load")
         new = ask_once_each(service, key, nodes[:half_of_them], seconds=seconds)
@@ -174,6 +180,7 @@ def trial(name: str, url: str, default_url: str, seconds: float, requests: int) 
         _row(name, f"every request about another node, {CONNECTIONS} connections", new, rate=enough),
         _row(name, "... at half of that rate", calm, tail=quick),
         _row(name, "... at full load with the service's own answering time", default),
+        _row(name, "... at full load, by own edges and from accounts of nodes", own),
         _row(name, f"four nodes again and again, {FULL * TARGETS} connections", full),
         _row(name, f"... overload, {FLOOD * TARGETS} connections", flood)[:-2]
         + f"; {answers} answers, {after['HELD']} paid, {after['RELEASED']} kept |",
@@ -203,11 +210,13 @@ ABOUT = """# The service under load
 
 Written by `make load`: releases at epsilon 1 about papers of Cora (lists of some 330 candidates), asked on loopback
 over HTTP with a key, by the default method. In the first rows of each ledger every request is about another node, which
-nobody has asked about before: whatever guides an answer is prepared first, from public data. The rows about four nodes,
-by `hey`, leave that out, because each process has prepared them before. Two worker processes share two cores with the
-load tool and, where there is one, the PostgreSQL server. Every release is charged durably, evaluated, drawn and kept
-durably; requests that arrive together share a commit. There is no public answering time (`answer_seconds = "off"`)
-except in the row that says so: with one, a process gives one answer in each such time, whatever the load.
+nobody has asked about before: whatever guides an answer is prepared first, from public data. One row has answers that
+read the target's own edges alone and are paid from its account: their plans take more imagined graphs. The rows about
+four nodes, by `hey`, leave that out, because each process has prepared them before. Two worker processes share two
+cores with the load tool and, where there is one, the PostgreSQL server. Every release is charged durably, evaluated,
+drawn and kept durably; requests that arrive together share a commit. There is no public answering time
+(`answer_seconds = "off"`) except in the row that says so: with one, a process gives one answer in each such time,
+whatever the load.
 At most {seconds:.0f} seconds each. `paid` and `kept` count the ledger's rows after everything before. Machines differ,
 above all in how fast they sync.
 
@@ -227,10 +236,10 @@ def main() -> None:
     text = ABOUT.format(seconds=given.seconds)
     rows: list[str] = []
     if given.ledger != "postgresql":
-        rows += trial("SQLite", "sqlite:///budget.db", "sqlite:///budget.db", given.seconds, given.requests)
+        rows += trial("SQLite", ["sqlite:///budget.db"] * 3, given.seconds, given.requests)
     if given.ledger != "sqlite":
-        with Postgres() as server, Postgres() as other:
-            rows += trial("PostgreSQL", server.url, other.url, given.seconds, given.requests)
+        with Postgres() as first, Postgres() as second, Postgres() as third:
+            rows += trial("PostgreSQL", [one.url for one in (first, second, third)], given.seconds, given.requests)
     text += "\n".join(rows) + "\n"
     put(text, given.write)
 

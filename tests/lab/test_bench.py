@@ -8,12 +8,13 @@ import pytest
 
 from privcfs import PublicContext
 from privcfs.embedded import load_dataset
+from privcfs.gate.accounting import Limit
 from privcfs.private.allowance import UNLIMITED
 from privcfs.private.evaluators import evaluate
 from privcfs.public.candidates import RULES
 from privcfs.public.candidates.pairs import OneHop
 from privcfs.public.candidates.product import Product
-from privcfs_lab.bench import PARTS, as_module, kernel, large
+from privcfs_lab.bench import PARTS, as_module, charges, kernel, large
 from privcfs_lab.bench.part import SMALLEST, Extent
 from privcfs_lab.bench.rings import STEPS, ring_pairs, write_ring, write_ring_features
 from privcfs_lab.bench.timing import median
@@ -35,6 +36,17 @@ def test_every_part_is_measured_in_a_slice(tmp_path: Path, monkeypatch: pytest.M
     draw_split([Split("one", 1, 2, 3, 4, 11)])
     draw_many([0.0, 1.0], 16, [(1, 1.0, 1.0), (2, 1.9, 2.0)])
     assert (tmp_path / "sizes.svg").stat().st_size > 1000
+
+
+def test_a_filled_ledger_is_one_that_charges_have_written(tmp_path: Path) -> None:
+    found = []
+    for name, accounts in (("filled.db", 25), ("charged.db", 0)):
+        ledger = charges.filled(tmp_path / name, Limit.of("10", per_node="1"), accounts)
+        ledger.charge_all([charges.asked(node, f"first/{node}") for node in range(accounts, 26)])
+        ledger.verify()
+        found.append([(row["total"], row["body"]) for row in ledger.rows()][1:])
+        assert ledger.spent_at([0, 25]) == {0: charges.PRICE, 25: charges.PRICE}
+    assert found[0] == found[1]
 
 
 def test_the_fast_evaluator_is_hundreds_of_times_as_fast_as_torch() -> None:

@@ -14,9 +14,18 @@ from privcfs.embedded import load_dataset
 from privcfs.errors import PrivcfsError
 from privcfs.gate.questions.confirm import list_of_one
 from privcfs.private.allowance import UNLIMITED, Allowance, Overrun
-from privcfs.private.evaluators import EVALUATORS, evaluate, gcn_first_layer, gcn_hidden_rows, gcn_readout, generic
+from privcfs.private.evaluators import (
+    EVALUATORS,
+    evaluate,
+    gcn_first_layer,
+    gcn_hidden_rows,
+    gcn_readout,
+    generic,
+    generic_forward,
+)
 from privcfs.private.evaluators import gcn as fast
 from privcfs.private.evaluators.generic import evaluate_module, evaluate_module_on_all
+from privcfs.private.evaluators.generic_forward import class_scores, takes_matrix
 from privcfs.private.evaluators.generic_rows import WORD, Sharing
 from privcfs.private.evaluators.generic_sharing import sharing_of
 from privcfs.public.candidates import RULES
@@ -286,6 +295,18 @@ class Undirected(Backwards):
         return super().forward(x, edge_index)
 
 
+class MatricesTwice(torch.nn.Module):
+    """Adds up what neighbours send, and doubles the sum where they come as a matrix."""
+
+    def __init__(self, before: int, after: int) -> None:
+        super().__init__()
+        self.linear = GINConv(torch.nn.Linear(before, after))
+
+    def forward(self, x: torch.Tensor, edge_index: torch.Tensor) -> torch.Tensor:
+        out: torch.Tensor = self.linear(x, edge_index) * (2 if edge_index.layout is torch.sparse_csr else 1)
+        return out
+
+
 class Deaf(torch.nn.Module):
     """The same logits whatever it is given."""
 
@@ -304,6 +325,7 @@ def deep(kind: str, hops: int, features: int = FEATURES, classes: int = CLASSES)
         "outgoing degrees": lambda before, after: ChebConv(before, after, K=2),
         "backwards": Backwards,
         "undirected": Undirected,
+        "matrices twice": MatricesTwice,
         "deaf": lambda _before, _after: Deaf(),
     }[kind]
     widths = [features, *[HIDDEN] * (hops - 1), classes]
@@ -347,6 +369,30 @@ def test_rows_are_shared_as_far_as_the_module_permits(kind: str, hops: int) -> N
     permitted = PERMITTED[kind]
     assert sharing_of(model, generic._logits) is permitted
     assert passes(model) > 0
+
+
+@pytest.mark.parametrize("hops", [1, 3])
+@pytest.mark.parametrize("kind", [*PERMITTED, "matrices twice"])
+def test_a_module_gets_a_matrix_only_if_its_scores_stay_the_same(
+    kind: str, hops: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, rng = deep(kind, hops), np.random.default_rng(3)
+    if kind != "gin":  # whose sums may be rounded otherwise
+        assert takes_matrix(model) is (kind == "sage")
+    x = rng.normal(size=(300, FEATURES)).astype(np.float32)
+    edges = np.argwhere(np.triu(rng.random((300, 300)) < 0.05, 1)).T
+    edges = np.concatenate([edges, edges[::-1]], axis=1)
+    found = class_scores(model, x, edges)
+    monkeypatch.setattr(generic_forward, "takes_matrix", lambda _: False)
+    assert (found == class_scores(model, x, edges)).all()
+
+
+def test_a_matrix_for_a_module_that_reads_it_otherwise_changes_its_scores(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = long_world(deep("matrices twice", 2))
+    agree(world, SmallSets().propose(world.context, 0))
+    monkeypatch.setattr(generic_forward, "takes_matrix", lambda _: True)
+    with pytest.raises(AssertionError):
+        agree(world, SmallSets().propose(world.context, 0))
 
 
 @pytest.mark.parametrize("hops", [1, 2, 3])
@@ -431,6 +477,7 @@ def test_many_small_forward_passes_give_the_same_scores_as_one(
     assert isinstance(model, TorchModel)
     candidates = SECOND_HOP.propose(world.context, 17)
     monkeypatch.setattr(generic, "sharing_of", lambda *_: sharing)
+    takes_matrix(model)  # which runs the module, once
     found, counts = [], []
     for most_bytes, together in ((2**26, 2**20), (2**14, 1024), (2**14, 7), (1, 1024)):
         monkeypatch.setattr(generic, "BATCH_BYTES", most_bytes)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from privcfs.embedded import Dataset, load_dataset
+from privcfs_lab.bench.charges import charges_part
 from privcfs_lab.bench.kernel import as_module, generic_part, kernel_part
 from privcfs_lab.bench.large import large_part
 from privcfs_lab.bench.modules import modules_part
@@ -16,6 +17,7 @@ PARTS: dict[str, Callable[[Dataset, Extent], Part]] = {
     "the fast evaluator": kernel_part,
     "whole releases": releases_part,
     "several processes": processes_part,
+    "charges": charges_part,
     "cold starts and memory": starts_part,
     "larger and larger graphs": large_part,
     "the torch evaluator": generic_part,  # after the others: torch would bring its threads to them
@@ -34,7 +36,8 @@ def bench_page(extent: Extent, say: Callable[[str], None]) -> Page:
         "node 55: 12 neighbours, all of them public for this purpose, hidden width 32, the paper's support. Larger "
         "graphs: rings with twenty neighbours a node and the same surroundings everywhere, numbers scattered, edges "
         "and features in stores that are mapped; warm means touched before, in turns with the smallest graph. The "
-        "paper's times are its own, on its machine. Ratios travel between machines better than times."
+        "paper's times are its own, on its machine. Processor time is that of the thread that asks. Ratios travel "
+        "between machines better than times; if others use the machine, compare with the rate of sgemm in the same run."
     )
     rows = [row for part in parts for row in part.rows]
     pictures = tuple(picture for part in parts for picture in part.pictures)

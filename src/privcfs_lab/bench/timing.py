@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing import get_context
-from typing import Any
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -35,6 +35,29 @@ def once(work: Callable[[], object]) -> float:
     started = time.perf_counter()
     work()
     return time.perf_counter() - started
+
+
+@final
+class Spent(NamedTuple):
+    """Seconds of one call: by the clock, and of the thread's processor time, which leaves out waits and others."""
+
+    wall: float
+    work: float
+
+    @classmethod
+    def median(cls, calls: Sequence["Spent"]) -> "Spent":
+        """The median of each."""
+        return cls(*(float(np.median(column)) for column in zip(*calls, strict=True)))
+
+    def __str__(self) -> str:
+        return f"{1e3 * self.wall:.1f} ms, processor time {1e3 * self.work:.1f} ms"
+
+
+def spent(work: Callable[[], object]) -> Spent:
+    """Of one call."""
+    started, used = time.perf_counter(), time.thread_time()
+    work()
+    return Spent(time.perf_counter() - started, time.thread_time() - used)
 
 
 def multiply() -> Callable[[], object]:

@@ -39,13 +39,20 @@ def write_vault(
     candidates: str = "small-sets",
     mechanism: str = "rehearsed",
     answer_seconds: str | None = "off",
+    limit_per_node: str | None = None,
 ) -> None:
-    """Cora with its simulated snapshot; without a public answering time, unless the service is to choose one (None)."""
+    """Cora with its simulated snapshot; without a public answering time, unless the service is to choose one (None).
+
+    With a limit per node, answers read own edges alone and are paid from accounts of nodes.
+    """
     data = load_dataset("cora")
     np.savetxt(folder / "edges.csv", data.edges(), "%d", ",")
     np.savetxt(folder / "snapshot.csv", data.snapshot, "%d", ",")
     sp.save_npz(folder / "features.npz", data.features)
     save_model(data.model("snapshot"), folder / "model.safetensors", {})
     more = "" if answer_seconds is None else f'answer_seconds = "{answer_seconds}"\n'
+    more += "" if limit_per_node is None else 'reads = "own-edges"\n'
     settings = SETTINGS.format(ledger=ledger, limit=limit, candidates=candidates, mechanism=mechanism, more=more)
+    if limit_per_node is not None:
+        settings = settings.replace("[budget]\n", f'[budget]\nlimit_per_node = "{limit_per_node}"\n')
     (folder / "vault.toml").write_text(settings)

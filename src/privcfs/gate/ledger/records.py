@@ -92,13 +92,19 @@ def newest_head(connection: Connection, known: Sequence[Head] = ()) -> Head:
         ORDER BY position DESC LIMIT 1"""
     values = {f"known{number}": head.position for number, head in enumerate(known)}
     ((position, digest, opening, *digests),) = connection.run(query, **values)
-    graph_id = str(json.loads(opening)["graph_id"])
+    graph_id = _graph_id(opening)
     for head, held in zip(known, digests, strict=True):
         if not same_row(head, held):
             if head.graph_id != graph_id:
                 raise LedgerRolledBack("ledger belongs to another graph than the known head; open the right ledger.")
             raise rolled_back(head.position)
     return Head(graph_id, position, digest)
+
+
+@lru_cache(maxsize=64)
+def _graph_id(opening: str) -> str:
+    """Whose ledger it is, by the body of its first row."""
+    return str(json.loads(opening)["graph_id"])
 
 
 def same_row(head: Head, digest: str | None) -> bool:

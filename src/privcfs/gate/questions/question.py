@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import final
 
 from privcfs.errors import BadEpsilon, InputError
@@ -42,7 +43,7 @@ class Asker:
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PublicSide:
     """What is public about a vault and the same for all its questions."""
 
@@ -57,10 +58,15 @@ class PublicSide:
         """Between which inputs the guarantee holds."""
         return adjacency_of(self.context.assumptions)
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """Names the public context and the method; stands on each answer."""
         return public_digest(self.context, self.method)
+
+    @cached_property
+    def former_digest(self) -> str:
+        """The digest that version 0.1 would have written."""
+        return former_digest(self.context, self.method)
 
     def price(self, epsilon: Price) -> Fraction:
         """The price of a question; refuses one below the least price."""
@@ -106,7 +112,7 @@ def make_request(side: PublicSide, asker: Asker, target: int, price: Fraction, m
         target=target,
         epsilon=price,
         context_digest=side.digest,
-        former_digest=former_digest(side.context, side.method),
+        former_digest=side.former_digest,
         mechanism=mechanism.name,
         adjacency=side.adjacency,
         cost=side.contract.cost(mechanism, price),

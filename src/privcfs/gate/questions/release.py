@@ -21,7 +21,7 @@ from privcfs.errors import InputError, PrivcfsError
 from privcfs.gate.guidance import Bools, Prepared
 from privcfs.gate.ledger.ledger import Request
 from privcfs.gate.mechanisms.mechanism import Mechanism
-from privcfs.gate.method import Method, dearest, former_digest, going_beyond, public_digest
+from privcfs.gate.method import Method, dearest, going_beyond
 from privcfs.gate.questions.question import (
     Asker,
     PublicSide,
@@ -69,11 +69,10 @@ class ReleaseQuestion(Question):
         if beyond is not None:
             self._method = going_beyond(checked_intervention(beyond, side.context), side.method)
             refuse_many_levels(self._method, InputError)
+            side = replace(side, method=self._method)  # whose digests name the stage
         self.request = replace(
             make_request(side, asker, node, price, dearest(self._method)),
             mechanism=self._method.draws_by,
-            context_digest=public_digest(side.context, self._method),
-            former_digest=former_digest(side.context, self._method),
             question=f"avoiding {[one.in_numbers() for one in avoiding]}" if avoiding else "",
             nodes=self.nodes,
         )
@@ -119,7 +118,7 @@ class ReleaseQuestion(Question):
         room = len(self.answer(0)) + longest_addition(self.candidates, self.side.context)
         return replace(self.request, cost=cost, room=room)
 
-    @property
+    @cached_property
     def fallback(self) -> Scores:
         """The utility's own, or those of own-edge reading."""
         return failed_scores(self.candidates) if self.nodes else self._method.utility.failed(self.candidates)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privcfs.private.allowance import Allowance
+from privcfs.private.evaluators.generic_forward import class_scores
 from privcfs.private.evaluators.generic_rows import Area, Rows, Sharing
 from privcfs.private.evaluators.generic_sharing import sharing_of
 from privcfs.private.evaluators.outcomes import Outcomes, effective_operations
@@ -111,8 +112,6 @@ def _layouts(
 
 def _forward(model: TorchModel, context: Readable, candidates: Candidates, parts: Sequence[Rows]) -> Floats:
     """Class scores of the target for the candidates of several layouts, in one forward pass."""
-    import torch
-
     ends = np.cumsum([len(rows.nodes) for rows in parts])
     count, stand_ins = int(ends[-1]), max(rows.stand_ins for rows in parts)
     x = np.zeros((count + stand_ins, model.number_of_features), np.float32)
@@ -124,9 +123,5 @@ def _forward(model: TorchModel, context: Readable, candidates: Candidates, parts
         x[first : first + len(rows.feature_sets), list(candidates.features)] *= ~masks[rows.feature_sets]
         edges.append(rows.edges + np.where(rows.edges < len(rows.nodes), first, count - len(rows.nodes)))
         answers.append(first + rows.answers)
-    with torch.no_grad():
-        scores = model.module(torch.from_numpy(x), torch.from_numpy(np.concatenate(edges, axis=1)))
-    if scores.shape != (len(x), model.number_of_classes):
-        raise ValueError(f"the module returned shape {tuple(scores.shape)}")
-    logits: Floats = scores.numpy()[np.concatenate(answers)]
+    logits: Floats = class_scores(model, x, np.concatenate(edges, axis=1))[np.concatenate(answers)]
     return logits

@@ -18,6 +18,7 @@ from privcfs.private.evaluators.outcomes import Outcomes
 from privcfs.private.sealed import Sealed
 from privcfs.public.candidates.candidates import Candidates, Caps
 from privcfs.public.grid import Grid
+from privcfs.tables.neighbours import places
 
 
 @final
@@ -27,7 +28,7 @@ class Scores(Sealed):
     __slots__ = ("_values", "grid")
 
     def __init__(self, values: NDArray[np.int64], grid: Grid) -> None:
-        if not np.isin(values, grid.levels).all():
+        if (places(np.array(grid.levels, np.int64), values) < 0).any():
             raise ArithmeticError("a score lies outside the public grid")
         self._values, self.grid = values, grid
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from privcfs.errors import SettingsError
 from privcfs.private.evaluators.outcomes import Outcomes
-from privcfs.public.candidates.candidates import Candidates, Caps
+from privcfs.public.candidates.candidates import Candidates, Caps, lengths
 
 
 @final
@@ -63,7 +63,7 @@ def size_terms(candidates: Candidates, weights: Weights, unit: int) -> NDArray[n
 def size_and_plausibility(outcomes: Outcomes, weights: Weights, unit: int) -> NDArray[np.int64]:
     """The size and plausibility terms of each candidate, in units."""
     shares = _shares(unit * weights.plausibility, outcomes.candidates.caps.pairs)
-    counts = [len(chosen) for chosen in outcomes.candidates.pair_sets]
+    counts = lengths(outcomes.candidates.pair_sets)
     terms = size_terms(outcomes.candidates, weights, unit)
     terms += np.repeat(shares[outcomes.effective, counts], outcomes.candidates.feature_set_counts)
     return terms

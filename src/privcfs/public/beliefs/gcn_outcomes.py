@@ -10,9 +10,10 @@ long contiguous stretches. A rectified sum relu(x + y) is computed as max(x, -y)
 the operation or on the degree goes through the second layer once, and not for each of them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import prod
 from typing import NamedTuple, final
 
 import numpy as np
@@ -28,7 +29,7 @@ from privcfs.public.interventions import Pair
 from privcfs.public.models.gcn import GCN
 from privcfs.public.nearby import some_neighbours
 from privcfs.public.per_context import per_context
-from privcfs.tables.neighbours import places
+from privcfs.tables.neighbours import among, places
 
 Floats = NDArray[np.float32]
 Bools = NDArray[np.bool_]
@@ -138,11 +139,10 @@ def _effects_by_group(
     """Each group of a list with the effects of its operations: (operations, classes, graphs)."""
     model = context.model
     assert isinstance(model, GCN)
-    setting = _Setting.of(context, model, law, imagined, candidates)
-    for group in _groups(imagined, candidates):
-        root = (1 / np.sqrt(np.maximum(setting.degree + group.change, 1))).astype(np.float32)
-        effects = _effects(setting, root, group)
-        effects *= root
+    setting, groups = _Setting.of(context, model, law, imagined, candidates), _groups(imagined, candidates)
+    for group, target in zip(groups, _targets(setting, [group.change for group in groups]), strict=True):
+        effects = _effects(setting, target, group)
+        effects *= target.root
         effects[0] += model.second_bias[:, None]
         yield group, effects
 
@@ -153,13 +153,18 @@ class _Rows:
     """Hidden rows that the target reads or may read.
 
     As the target reads it, a row is relu(root x input - floor), where `root` is 1 / root of the target's degree. The
-    axes are (nodes, units, graphs), or (pairs, units) where each row is that of one imagined pair in one graph.
+    axes are (nodes, units, graphs), or (pairs, 1, units) where each row is that of one imagined pair in one graph.
     """
 
     square: Floats  # 1 / the node's degree
     inputs: Floats  # what the target's own input adds to a row for a root of 1
     floors: Floats  # -1 times the row without the target's input, before it is rectified
     messages: Floats  # what the node adds to the target's own first-layer sum
+
+    def split(self, first: int) -> tuple["_Rows", "_Rows"]:
+        """The first so many rows, and the others."""
+        parts = self.square, self.inputs, self.floors, self.messages
+        return _Rows(*(part[:first] for part in parts)), _Rows(*(part[first:] for part in parts))
 
     def activated(self, root: Floats) -> Floats:
         """The rows as the target reads them."""
@@ -178,7 +183,7 @@ class _Setting(NamedTuple):
     target_input: Floats  # (units, 1)
     first_sums: Floats  # (units, graphs): the target's first-layer sum over its neighbours
     known: _Rows  # rows of neighbours that the target has in all graphs: (neighbours, units, graphs)
-    own: _Rows  # rows at the other ends of imagined pairs of the target: (pairs, units)
+    own: _Rows  # rows at the other ends of imagined pairs of the target: (pairs, 1, units)
     own_graph: Numbers  # (pairs)
     of_graph: sp.csr_array  # (graphs, pairs): which of these pairs each graph has
     deleted: Numbers  # (deletions): the neighbour that a deletion takes away
@@ -186,6 +191,7 @@ class _Setting(NamedTuple):
     added_logits: Floats  # (additions, classes, graphs): their floors through the second layer
     masked: Floats  # (features, units, graphs): what a mask takes from the target's input, the same for all graphs
     masked_logits: Floats  # (features, classes, units): the same through the second layer, for each unit alone
+    masked_sums: Floats  # (features, classes, 1): sums of these over units
 
     @classmethod
     def of(
@@ -195,19 +201,20 @@ class _Setting(NamedTuple):
         deleted = places(imagined.neighbours, _other_ends(imagined.target, candidates.deletions))
         joined = _other_ends(imagined.target, candidates.additions)
         joined = joined[_is_added(imagined, candidates)]
-        neighbours = np.searchsorted(imagined.nodes, imagined.neighbours)
-        known = variants.rows(neighbours, ~imagined.in_snapshot, model.first_bias)
-        added = variants.rows(np.searchsorted(imagined.nodes, joined), np.ones(len(joined), bool), model.first_bias)
+        read = np.searchsorted(imagined.nodes, np.concatenate([imagined.neighbours, joined]))
+        raised = np.concatenate([~imagined.in_snapshot, np.ones(len(joined), np.bool_)])
+        known, added = variants.rows(read, raised, model.first_bias).split(len(imagined.neighbours))
         own = variants.rows_of_pairs(model.first_bias)
         of_graph = _pairs_of_graphs(imagined)
         second = np.ascontiguousarray(model.second.T)
         masked = _masked_inputs(context, model, candidates)
+        masked_logits = masked[:, None] * second
         return cls(
             second=second,
             first_bias=model.first_bias[:, None],
             degree=np.diff(of_graph.indptr) + len(imagined.neighbours) + 1,
             target_input=variants.target_input[:, None],
-            first_sums=known.messages.sum(axis=0) + (of_graph @ own.messages).T,
+            first_sums=known.messages.sum(axis=0) + (of_graph @ own.messages[:, 0]).T,
             known=known,
             own=own,
             own_graph=imagined.own_graph,
@@ -216,45 +223,46 @@ class _Setting(NamedTuple):
             added=added,
             added_logits=second @ added.floors,
             masked=np.ascontiguousarray(np.broadcast_to(masked[:, :, None], (*masked.shape, imagined.number))),
-            masked_logits=masked[:, None] * second,
+            masked_logits=masked_logits,
+            masked_sums=masked_logits.sum(axis=2, keepdims=True),
         )
 
 
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class _Target:
-    """The target at one degree: what it reads in each graph, and its own hidden row. Arrays are (units, graphs)."""
+class _Target(NamedTuple):
+    """The target at one degree: its own hidden row, and what it reads. Arrays are (units, graphs)."""
 
     root: Floats  # (graphs): 1 / root of the degree
-    known_rows: Floats  # (neighbours, units, graphs)
-    own_rows: Floats  # (pairs, units)
     offset: Floats  # the target's own row before it is rectified
     own: Floats  # the target's own row, as it reads it
-
-    @classmethod
-    def of(cls, setting: _Setting, root: Floats) -> "_Target":
-        offset = root * (setting.first_sums + root * setting.target_input) + setting.first_bias
-        known_rows = setting.known.activated(root)
-        own_rows = setting.own.activated(root[setting.own_graph, None])
-        return cls(root, known_rows, own_rows, offset, root * np.maximum(offset, 0))
-
-    def sums(self, setting: _Setting) -> Floats:
-        """What the target reads in all."""
-        sums: Floats = self.known_rows.sum(axis=0) + (setting.of_graph @ self.own_rows).T + self.own
-        return sums
-
-    def slopes(self, setting: _Setting) -> Floats:
-        """How fast the rows that the target reads grow with its input."""
-        known: Floats = ((self.known_rows > 0) * setting.known.square).sum(axis=0)
-        slopes: Floats = self.root * (known + (setting.of_graph @ ((self.own_rows > 0) * setting.own.square)).T)
-        return slopes
+    known_rows: Floats  # (neighbours, units, graphs): the rows of neighbours that it has in all graphs
+    sums: Floats  # what it reads in all
+    slopes: Floats  # how fast the rows that it reads grow with its input
 
 
-def _effects(setting: _Setting, root: Floats, group: _Group) -> Floats:
+def _targets(setting: _Setting, changes: Sequence[int]) -> list[_Target]:
+    """The target after each of some changes of its degree, computed together."""
+    degrees = setting.degree + np.array(changes)[:, None]
+    roots = (1 / np.sqrt(np.maximum(degrees, 1))).astype(np.float32)
+    root = roots[:, None]
+    offset = root * (setting.first_sums + root * setting.target_input) + setting.first_bias
+    own = root * np.maximum(offset, 0)
+    known, read = setting.known, setting.own
+    known_rows = known.activated(root[:, None])
+    # Of imagined pairs, rows and how fast they grow stand side by side, so that one product sums both up.
+    rows = read.activated(roots.T[setting.own_graph][:, :, None])
+    beside = np.stack([rows, (rows > 0) * read.square], axis=1)
+    shape = beside.shape[1:]
+    summed = (setting.of_graph @ beside.reshape(len(beside), prod(shape))).reshape(-1, *shape).transpose(1, 2, 3, 0)
+    sums = known_rows.sum(axis=1) + summed[0] + own
+    slopes = root * (((known_rows > 0) * known.square).sum(axis=1) + summed[1])
+    return [_Target(*parts) for parts in zip(roots, offset, own, known_rows, sums, slopes, strict=True)]
+
+
+def _effects(setting: _Setting, target: _Target, group: _Group) -> Floats:
     """Effects of a group's operations on what the second layer passes on: (operations, classes, graphs)."""
-    second, target = setting.second, _Target.of(setting, root)
+    second, root = setting.second, target.root
     own_logits = second @ target.own
-    effects = [(second @ target.sums(setting))[None]]
+    effects = [(second @ target.sums)[None]]
     if group.deletions is not None:
         removed = setting.deleted[group.deletions]
         messages = setting.known.messages[removed]
@@ -271,9 +279,9 @@ def _effects(setting: _Setting, root: Floats, group: _Group) -> Floats:
     if group.masks is not None:
         masked_logits = setting.masked_logits[group.masks]
         masked = second @ np.maximum(setting.masked[group.masks], target.offset / root**2)
-        masked -= masked_logits.sum(axis=2, keepdims=True)
+        masked -= setting.masked_sums[group.masks]
         masked *= root**3
-        masked -= masked_logits @ target.slopes(setting)
+        masked -= masked_logits @ target.slopes
         masked -= own_logits
         effects.append(masked)
     return np.concatenate(effects)
@@ -284,14 +292,14 @@ def _degree_changes(candidates: Candidates, imagined: Imagined) -> Numbers:
 
     A deletion of a pair that is not in all graphs is believed to do nothing.
     """
-    is_neighbour = np.isin(_other_ends(imagined.target, candidates.deletions), imagined.neighbours)
+    is_neighbour = among(imagined.neighbours, _other_ends(imagined.target, candidates.deletions))
     return np.concatenate([-is_neighbour.astype(np.int64), _is_added(imagined, candidates).astype(np.int64)])
 
 
 def _is_added(imagined: Imagined, candidates: Candidates) -> Bools:
     """Whether each addition joins the target to a node that is not its neighbour yet."""
     joined = _other_ends(imagined.target, candidates.additions)
-    return (joined >= 0) & ~np.isin(joined, imagined.neighbours)
+    return (joined >= 0) & ~among(imagined.neighbours, joined)
 
 
 def _pairs_of_graphs(imagined: Imagined) -> sp.csr_array:
@@ -350,9 +358,9 @@ class _Variants:
         imagined = self.imagined
         variant = imagined.variant[imagined.own_graph, imagined.own_row]
         scale = (1 / np.sqrt(self.degrees + 1)).astype(np.float32)
-        square = np.square(scale)[variant, None]
-        messages = scale[variant, None] * self.inputs[imagined.own_row]
-        return _Rows(square, square * self.target_input, self._floors(scale, bias)[variant], messages)
+        square = np.square(scale)[variant][:, None, None]
+        messages = (scale[variant, None] * self.inputs[imagined.own_row])[:, None]
+        return _Rows(square, square * self.target_input, self._floors(scale, bias)[variant][:, None], messages)
 
     def _floors(self, scale: Floats, bias: Floats) -> Floats:
         """-1 times the rows of all variants without the target's input: (variants, units)."""

@@ -3,11 +3,11 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
+from math import lgamma, log, log1p
 from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, xlog1py, xlogy
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
@@ -131,9 +131,23 @@ def _shown_given_whole(largest: int, shown: float) -> Floats:
     whole = np.arange(largest + 1)
     public = whole[:, None]
     hidden = np.maximum(whole - public, 0)
-    ways = gammaln(whole + 1) - gammaln(public + 1) - gammaln(hidden + 1)
-    law: Floats = np.exp(ways + xlogy(public, shown) + xlog1py(hidden, -shown)) * (whole >= public)
+    factorials = _log_gamma(whole + 1.0)  # the logarithms of k!
+    ways = factorials - factorials[:, None] - factorials[hidden]
+    law: Floats = np.exp(ways + _log_power(shown, public) + log1p(-shown) * hidden) * (whole >= public)
     return law
+
+
+def _log_gamma(values: NDArray[np.floating]) -> NDArray[np.floating]:
+    """The logarithm of the gamma function. That of scipy takes long to import, and every first answer needs it."""
+    return np.array([lgamma(value) for value in values.tolist()])
+
+
+def _log_power(base: float, exponents: Numbers) -> Floats:
+    """The logarithm of a power of a number from 0 to 1; 0 to the power of 0 is 1."""
+    logarithm = log(base) if base else -np.inf
+    found: Floats = np.zeros(exponents.shape)
+    np.multiply(exponents, logarithm, out=found, where=exponents > 0)
+    return found
 
 
 def fit_thinned(public: Numbers, shown: float, otherwise: Growing) -> Thinned:
@@ -164,7 +178,7 @@ def at_least_one(mean: float, shape: float) -> HiddenDegrees:
     if not 1 <= mean <= LARGEST / 8:
         return growing
     more = np.arange(LARGEST)
-    ways = gammaln(more + shape) - gammaln(shape) - gammaln(more + 1)
+    ways = _log_gamma(more + shape) - lgamma(shape) - _log_gamma(more + 1.0)
     odds = (mean - 1) / (mean - 1 + shape)
-    degrees = np.append(0.0, np.exp(ways + xlogy(more, odds) + xlog1py(shape, -odds)))
+    degrees = np.append(0.0, np.exp(ways + _log_power(odds, more) + shape * log1p(-odds)))
     return Thinned(tuple(round(float(one), 9) for one in degrees / degrees.sum()), 0.0, growing)

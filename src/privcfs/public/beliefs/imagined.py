@@ -23,7 +23,7 @@ from privcfs.public.beliefs.posterior import Posterior
 from privcfs.public.candidates.candidates import Candidates
 from privcfs.public.context import PublicContext
 from privcfs.public.per_context import per_context
-from privcfs.tables.neighbours import places
+from privcfs.tables.neighbours import among, places
 
 Floats = NDArray[np.float32]
 Numbers = NDArray[np.int64]
@@ -131,16 +131,17 @@ def imagine(
     else:
         own_graph = own_node = np.empty(0, np.int64)
     nodes = np.unique(np.concatenate([neighbours, joined, own_node]))
-    counts = np.where(np.isin(nodes, np.concatenate([neighbours, joined])), VARIANTS, 1)
+    counts = np.where(among(np.concatenate([neighbours, joined]), nodes), VARIANTS, 1)
     first = np.cumsum(counts) - counts
-    chosen = first + (rng.random((number, len(nodes))) * (counts - 1)).astype(np.int64) + (counts > 1)
-    chosen[0] = first
+    several = counts > 1
+    chosen = np.repeat(first[None], number, axis=0)
+    chosen[1:, several] += 1 + (rng.random((number, len(nodes)))[1:, several] * (VARIANTS - 1)).astype(np.int64)
     degree, owner, far, partner = _variants(context, beliefs, nodes, counts, rng)
     return Imagined(
         target=target,
         number=number,
         neighbours=neighbours,
-        in_snapshot=np.isin(neighbours, shown),
+        in_snapshot=among(shown, neighbours),
         nodes=nodes,
         far=far,
         own_graph=own_graph,

@@ -8,7 +8,6 @@ from typing import NamedTuple, final
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from privcfs.public.beliefs.pool import Pool, class_probabilities, pool_of, profiles_of
 from privcfs.public.context import PublicContext
@@ -93,6 +92,8 @@ def probabilities(model: LinkModel, evidence: Evidence) -> Floats:
 
 def fit_log_linear(evidence: Sequence[Evidence], partners: Numbers) -> LogLinear:
     """The weights under which the given partners, by position in the pool, are likeliest."""
+    from scipy.optimize import minimize  # Takes long to import, and answers do not need it.
+
     columns = np.stack([one.columns for one in evidence])
     impossible = ~np.stack([one.possible for one in evidence])
     chosen = columns[np.arange(len(partners)), partners]

@@ -40,15 +40,14 @@ def short_list(valid: Floats, worth: Floats, likelihood: Floats, odds: float) ->
     """
     alone = (likelihood @ valid) * worth
     lacking = likelihood.astype(np.float64)  # The probability of each graph, and that nothing on the list is valid.
-    left = np.ones(len(worth), np.bool_)
+    drawn_alone = alone.copy()  # Too small to be chosen again, for what is chosen already.
     chosen: list[int] = []
     drawn = first = 0.0
     best_length, best_value = 1, -1.0
     while len(chosen) < min(LONGEST, len(worth), 2 * best_length + PATIENCE):
         added = (lacking.astype(np.float32) @ valid) * worth
-        gain = np.where(left, alone + (odds - 1) * added, -1)
-        position = int(gain.argmax())
-        left[position] = False
+        position = int((drawn_alone + (odds - 1) * added).argmax())
+        drawn_alone[position] = -np.inf
         chosen.append(position)
         drawn += float(alone[position])
         first += float(added[position])

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from privcfs.errors import SettingsError
 from privcfs.public.interventions import Pair
+from privcfs.tables.neighbours import places
 
 
 @final
@@ -30,8 +31,10 @@ class Actionability:
 
     def joinable(self, nodes: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether each node may be joined to a target."""
-        barred = np.isin(nodes, sorted(self.immutable_nodes))
-        return ~barred if self.partners is None else ~barred & np.isin(nodes, sorted(self.partners))
+        barred = places(np.array(sorted(self.immutable_nodes), np.int64), nodes) >= 0
+        if self.partners is None:
+            return ~barred
+        return ~barred & (places(np.array(sorted(self.partners), np.int64), nodes) >= 0)
 
 
 @lru_cache(maxsize=8)

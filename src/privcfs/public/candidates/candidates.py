@@ -57,12 +57,7 @@ class Candidates:
     )  # of each pair set's candidates, and the end
 
     def __post_init__(self) -> None:
-        masks = [len(chosen) for chosen in self.feature_sets]
-        room = np.full(len(self.pair_sets), len(masks))
-        if self.caps.elements is not None:
-            left = self.caps.elements - np.array([len(chosen) for chosen in self.pair_sets])
-            room = np.searchsorted(np.maximum.accumulate(masks), left, side="right")
-        object.__setattr__(self, "starts", np.concatenate([[0], np.cumsum(room)]))
+        object.__setattr__(self, "starts", _starts(self.pair_sets, self.feature_sets, self.caps.elements))
 
     def __len__(self) -> int:
         return int(self.starts[-1])
@@ -80,10 +75,8 @@ class Candidates:
     @property
     def sizes(self) -> NDArray[np.int64]:
         """How many elements each candidate has."""
-        pairs = np.array([len(chosen) for chosen in self.pair_sets])
-        masks = np.array([len(chosen) for chosen in self.feature_sets])
-        _, feature_set = self.parts()
-        sizes: NDArray[np.int64] = np.repeat(pairs, self.feature_set_counts) + masks[feature_set]
+        pair_set, feature_set = self.parts()
+        sizes: NDArray[np.int64] = lengths(self.pair_sets)[pair_set] + lengths(self.feature_sets)[feature_set]
         return sizes
 
     def parts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -161,6 +154,25 @@ def check_most(most: int) -> None:
 def subsets(count: int, most: int) -> tuple[Choice, ...]:
     """Subsets of range(count) with at most `most` members: smaller first, then in lexicographic order."""
     return tuple(choice for size in range(most + 1) for choice in combinations(range(count), size))
+
+
+@lru_cache(maxsize=64)
+def lengths(sets: tuple[Choice, ...]) -> NDArray[np.int64]:
+    """How many members each public set has."""
+    found = np.array([len(chosen) for chosen in sets], np.int64)
+    found.flags.writeable = False
+    return found
+
+
+@lru_cache(maxsize=64)
+def _starts(pair_sets: tuple[Choice, ...], feature_sets: tuple[Choice, ...], most: int | None) -> NDArray[np.int64]:
+    """Where the candidates of each pair set start, and the end, if each has at most so many elements in all."""
+    room = np.full(len(pair_sets), len(feature_sets))
+    if most is not None:
+        room = np.searchsorted(np.maximum.accumulate(lengths(feature_sets)), most - lengths(pair_sets), side="right")
+    starts = np.concatenate([[0], np.cumsum(room)])
+    starts.flags.writeable = False
+    return starts
 
 
 @lru_cache(maxsize=64)

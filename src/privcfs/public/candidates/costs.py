@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privcfs.errors import SettingsError
-from privcfs.public.candidates.candidates import Candidates, membership
+from privcfs.public.candidates.candidates import Candidates, lengths, membership
 
 LARGEST_COST = 1000  # of one operation
 Numbers = NDArray[np.int64]
@@ -38,7 +38,7 @@ class Costs:
         """The cost of each candidate."""
         each = np.repeat([self.delete, self.add], [len(candidates.deletions), len(candidates.additions)])
         pairs = membership(candidates.pair_sets, len(each)) @ each
-        masks = self.mask * np.array([len(chosen) for chosen in candidates.feature_sets])
+        masks = self.mask * lengths(candidates.feature_sets)
         pair_set, feature_set = candidates.parts()
         costs: Numbers = pairs[pair_set] + masks[feature_set]
         return costs

@@ -12,6 +12,7 @@ from privcfs.public.context import PublicContext
 from privcfs.public.interventions import Pair, pair
 from privcfs.public.nearby import HUB, nearby, snapshot_logits
 from privcfs.public.per_context import per_context
+from privcfs.tables.neighbours import among
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
@@ -54,7 +55,8 @@ class Partners:
         away, rest = ranked[: self.away].tolist(), ranked[self.away :]
         chosen = dict.fromkeys([*away, *rest[::-1][: self.towards].tolist()])
         for rival in likeliest[1 : 1 + self.rivals]:
-            others = [node for node in scored.rising_to(rival).tolist() if node not in chosen]
+            first = scored.rising_to(rival)[: len(chosen) + self.for_each_rival]
+            others = [node for node in first.tolist() if node not in chosen]
             chosen |= dict.fromkeys(others[: self.for_each_rival])
         neighbours = [one for one in context.snapshot.neighbours(target) if one not in allowed.immutable_nodes]
         second_hop = (
@@ -103,9 +105,11 @@ def score_partners(
     """
     check_nodes(allowed, context.number_of_nodes)
     promising = _promising(context, allowed)
+    nodes, messages = promising.nodes, promising.messages
     named = np.array(sorted({node for one in deletions for node in one} - {target}), np.int64)
-    nodes, first = np.unique(np.concatenate([promising.nodes, named]), return_index=True)
-    messages = np.concatenate([promising.messages, _messages(context, named)])[first]
+    if len(named):
+        nodes, first = np.unique(np.concatenate([nodes, named]), return_index=True)
+        messages = np.concatenate([messages, _messages(context, named)])[first]
     if own is None:
         neighbours = np.array(context.snapshot.neighbours(target), np.int64)
         own_logits = snapshot_logits(context, np.array([target]))[0]
@@ -114,7 +118,7 @@ def score_partners(
         own_logits = _logits_with(context, target, neighbours)
     degree = len(neighbours) + 1  # With the self-loop that a GCN adds.
     joined_logits = np.sqrt(degree / (degree + 1)) * own_logits + messages / np.sqrt(degree + 1)
-    joinable = allowed.joinable(nodes) & ~np.isin(nodes, [target, *neighbours])
+    joinable = allowed.joinable(nodes) & ~among(np.append(neighbours, target), nodes)
     joinable &= target not in allowed.immutable_nodes
     return ScoredPartners(nodes, class_margins(joined_logits), own_logits, joinable)
 

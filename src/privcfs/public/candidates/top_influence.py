@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privcfs.public.context import PublicContext
+from privcfs.public.per_context import per_context
 
 
 class FeatureUniverse(ABC):
@@ -30,7 +32,7 @@ class Schema(FeatureUniverse):
     most: int = 12
 
     def features(self, context: PublicContext, target: int) -> tuple[int, ...]:  # noqa: ARG002
-        best = np.argsort(-context.model.feature_weights(), kind="stable")[: self.most]
+        best = np.argsort(-_feature_weights(context), kind="stable")[: self.most]
         return tuple(int(number) for number in best)
 
 
@@ -46,6 +48,11 @@ class TopInfluence(FeatureUniverse):
 
     def features(self, context: PublicContext, target: int) -> tuple[int, ...]:
         numbers, values = context.feature_row(target)
-        influence = np.abs(values.astype(np.float64)) * context.model.feature_weights()[numbers]
+        influence = np.abs(values.astype(np.float64)) * _feature_weights(context)[numbers]
         best = np.argsort(-influence, kind="stable")[: self.most]
         return tuple(int(number) for number in numbers[best])
+
+
+@per_context(maxsize=1)
+def _feature_weights(context: PublicContext) -> NDArray[np.float64]:
+    return context.model.feature_weights()

@@ -15,8 +15,10 @@ from privcfs.errors import ContextError, UnknownNode
 from privcfs.public.assumptions import DEFAULT, Assumption
 from privcfs.public.interventions import Intervention
 from privcfs.public.models.model import Model
+from privcfs.public.schema.fitting import refuse_misfit
+from privcfs.public.schema.schema import Schema
 from privcfs.tables.edges import EdgeListReader
-from privcfs.tables.features import TableNames, read_features
+from privcfs.tables.features import TableNames, feature_header, read_features
 from privcfs.tables.names import Nodes, read_node_ids
 from privcfs.tables.neighbours import Neighbours, gather
 from privcfs.tables.store import FEATURES, PAIRS, SUFFIX, checksums_of, open_store, taken
@@ -86,6 +88,8 @@ class PublicContext(FeatureRows):
             nodes have numbers only.
         assumptions: What must be true outside this program for the guarantee to hold; it is printed on each release.
             By default everything but the edges is public. `hiding(...)` makes others.
+        schema: What features are called, which values they can have and what of them a person can change: a file such
+            as "features.toml", or `Schema.read(...)`. By default None: features have numbers, and can be masked.
 
     Raises:
         ContextError: An input cannot be read, or the inputs do not fit each other.
@@ -102,6 +106,7 @@ class PublicContext(FeatureRows):
         "model",
         "node_ids",
         "nodes",
+        "schema",
         "snapshot",
     )
 
@@ -111,6 +116,7 @@ class PublicContext(FeatureRows):
     inputs: NDArray[np.float32] | None
     node_ids: tuple[str, ...] | None
     nodes: Nodes
+    schema: Schema | None
     assumptions: frozenset[Assumption]
     digest: str
     caches: dict[Callable[..., Any], Callable[..., Any]]
@@ -124,6 +130,7 @@ class PublicContext(FeatureRows):
         *,
         node_ids: str | Path | Sequence[str] | None = None,
         assumptions: Iterable[Assumption] = DEFAULT,
+        schema: str | Path | Schema | None = None,
     ) -> None:
         if not isinstance(model, Model):
             raise ContextError(f"model is a {type(model).__name__}; load it with privcfs.load_model first.")
@@ -139,11 +146,25 @@ class PublicContext(FeatureRows):
         self.nodes = nodes_of(self.features, self.node_ids)
         self.snapshot = read_snapshot(snapshot, self.nodes)
         self.assumptions = frozenset(assumptions)
+        self.schema = None if schema is None else self._fitting_schema(schema, features)
         stored = isinstance(features, str | Path) and Path(features).suffix == SUFFIX
         checksums = open_store(Path(str(features)), FEATURES, ContextError).checksums if stored else None
         self.digest = self._digest(checksums or _checksums(self.features))
         self.caches = {}
         self.learned = {}
+
+    def _fitting_schema(self, schema: str | Path | Schema, features: object) -> Schema:
+        """A schema that fits the feature table; its columns have the names of a CSV file's header."""
+        if not isinstance(schema, Schema):
+            named = isinstance(features, str | Path) and Path(features).suffix == ".csv"
+            schema = Schema.read(schema, feature_header(Path(str(features)), ContextError) if named else ())
+        refuse_misfit(schema, self.features, self.node_ids, self.features_are_public)
+        return schema
+
+    @property
+    def features_are_public(self) -> bool:
+        """Whether the features that decide are those of this context."""
+        return Assumption.FEATURES_SECRET not in self.assumptions
 
     @property
     def seed(self) -> int:
@@ -227,6 +248,7 @@ class PublicContext(FeatureRows):
             self.model.digest,
             *sorted(item.name for item in self.assumptions),
             *(self.node_ids or ()),
+            *(() if self.schema is None else ("schema", self.schema.digest)),
         ]
         return hashlib.sha256("\n".join(f"{len(word)}:{word}" for word in words).encode()).hexdigest()
 

@@ -128,6 +128,8 @@ class Intervention:
             raise InputError(f"pair {min(both)} is both deleted and added; keep one of the two.")
 
     def _sort_changes(self) -> None:
+        if not all(isinstance(one, FeatureChange) for one in self.change):
+            raise InputError("change lists something else than changes of features; write FeatureChange(name, value).")
         distinct = {(one.feature, one.value): one for one in self.change}
         found = tuple(distinct[key] for key in sorted(distinct))
         for one, other in pairwise(found):

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from privcfs.public.beliefs.hidden_degrees import HiddenDegrees
 from privcfs.public.beliefs.imagined import Imagined
 from privcfs.public.beliefs.pool import pool_of, public_degrees
+from privcfs.public.candidates.alterations import taken_inputs
 from privcfs.public.candidates.candidates import Candidates, Caps, Choice, membership
 from privcfs.public.context import PublicContext
 from privcfs.public.interventions import Pair
@@ -184,7 +185,7 @@ class _Setting(NamedTuple):
     deleted: Numbers  # (deletions): the neighbour that a deletion takes away
     added: _Rows  # rows of nodes that the target may be joined to: (additions, units, graphs)
     added_logits: Floats  # (additions, classes, graphs): their floors through the second layer
-    masked: Floats  # (features, units, graphs): what a mask takes from the target's input, the same for all graphs
+    masked: Floats  # (features, units, graphs): what a mask or a change takes from the target's input in every graph
     masked_logits: Floats  # (features, classes, units): the same through the second layer, for each unit alone
 
     @classmethod
@@ -201,7 +202,7 @@ class _Setting(NamedTuple):
         own = variants.rows_of_pairs(model.first_bias)
         of_graph = _pairs_of_graphs(imagined)
         second = np.ascontiguousarray(model.second.T)
-        masked = _masked_inputs(context, model, candidates)
+        masked = taken_inputs(candidates, context.feature_row(candidates.target), model.first)
         return cls(
             second=second,
             first_bias=model.first_bias[:, None],
@@ -385,15 +386,6 @@ def _sums_over_neighbours(context: PublicContext, law: HiddenDegrees, nodes: Num
     weights = inverse_roots(context, law, context.snapshot.degrees(neighbour)) * share[position]
     borders = np.searchsorted(position, np.arange(len(nodes) + 1))
     return _segment_sums(weights[:, None] * _inputs(context, neighbour), borders)
-
-
-def _masked_inputs(context: PublicContext, model: GCN, candidates: Candidates) -> Floats:
-    """What masking each feature takes from the target's first-layer input: (features, units)."""
-    numbers, values = context.feature_row(candidates.target)
-    features = np.array(candidates.features, np.int64)
-    value = np.append(values, np.float32(0))[places(numbers, features)]
-    taken: Floats = value[:, None] * model.first[features]
-    return taken
 
 
 def _inputs(context: PublicContext, nodes: Numbers) -> Floats:

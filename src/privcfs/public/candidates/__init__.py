@@ -8,6 +8,7 @@ from privcfs.public.candidates.nothing import Nothing
 from privcfs.public.candidates.pairs import LinkPredictor, TwoHop
 from privcfs.public.candidates.partners import Partners
 from privcfs.public.candidates.product import Product
+from privcfs.public.candidates.recourse import Recourse
 from privcfs.public.candidates.small_sets import SmallSets
 
 RULES: Mapping[str, CandidateRule] = {
@@ -20,5 +21,7 @@ RULES: Mapping[str, CandidateRule] = {
     "sampled-sets": SmallSets(5, sampled=2000),
     "link-predictor": SmallSets(deletions=LinkPredictor()),
     "ladders": Ladders(),
+    "recourse": Recourse(),
+    "recourse-features": Recourse(pairs=False),
     "nothing": Nothing(),
 }

@@ -8,6 +8,7 @@ from privcfs.public.schema.place import Place
 
 LARGEST = Fraction(10**15)
 PLACES = 6  # decimal places of a present value that lies on no step
+LONGEST_AMOUNT = "-" + "9" * 16 + "." + "9" * 12  # no number of a schema or of a table is shown with more letters
 DECIMAL = re.compile(r"-?[0-9]{1,16}(\.[0-9]{1,12})?")
 
 

@@ -28,6 +28,7 @@ from privcfs.public.candidates.product import Product
 from privcfs.public.candidates.recourse import Recourse
 from privcfs.public.candidates.small_sets import SmallSets
 from privcfs.public.candidates.within_schema import WithinSchema
+from privcfs.public.constraints import Constraints
 from privcfs.public.context import PublicContext
 from privcfs.public.interventions import Intervention
 
@@ -140,6 +141,16 @@ def keeping_schema(method: Method | None, context: PublicContext) -> Method:
         return GUIDED_RECOURSE
     rule = method.candidates
     return method if rule.keeps_schema else replace(method, candidates=WithinSchema(rule, rule.allowed))
+
+
+def constraints_of(method: Method, context: PublicContext) -> Constraints:
+    """What every answer by a method keeps to."""
+    return Constraints(context, method.candidates.allowed, method.rehearsal.costs, method.utility.desired)
+
+
+def constraints_digest(method: Method, context: PublicContext) -> str:
+    """As certificates have it: empty where features have no schema, because version 0.1 printed none."""
+    return "" if context.schema is None else constraints_of(method, context).digest
 
 
 def dearest(method: Method) -> Mechanism:

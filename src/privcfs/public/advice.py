@@ -62,6 +62,8 @@ class Advice:
         request_id: The name of a paid request; empty, the default, where nothing was paid.
         labels: The public names of the target and of the nodes that the changes name. Default: empty, for nodes without
             names.
+        constraints: The digest of the constraints that the changes keep to; empty, the default, where features have no
+            schema.
     """
 
     target: int
@@ -74,6 +76,7 @@ class Advice:
     analyst: str = ""
     request_id: str = ""
     labels: Mapping[int, str] = field(default_factory=dict, compare=False)
+    constraints: str = ""
 
     def __post_init__(self) -> None:
         named = tuple(
@@ -126,6 +129,7 @@ class Advice:
             "analyst": self.analyst,
             "request_id": self.request_id,
             **({"labels": labels_to_dict(self.labels)} if self.labels else {}),
+            **({"constraints": self.constraints} if self.constraints else {}),
         }
 
     def to_json(self) -> str:
@@ -163,6 +167,7 @@ class Advice:
                 analyst=str(fields["analyst"]),
                 request_id=str(fields["request_id"]),
                 labels=labels_from_dict(fields.get("labels", {})),
+                constraints=str(fields.get("constraints", "")),
             )
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
             raise InputError(f"this is not advice of privcfs ({error!r}); give the JSON of one answer.") from None

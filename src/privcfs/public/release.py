@@ -67,6 +67,8 @@ class Release:
             Releases that differ in labels alone are equal.
         confidence: The public probability that the intervention flips the decision, given that it was drawn; None, the
             default, where nothing is believed, as by methods without a guide and by version 0.1.
+        constraints: The digest of the constraints that the intervention keeps to; empty, the default, where features
+            have no schema.
         accounts: What all answers of the vault together may tell about one edge, about a person and about any two
             graphs, where nodes have accounts; empty, the default, where the price counts for everyone.
     """
@@ -83,6 +85,7 @@ class Release:
     labels: Mapping[int, str] = field(default_factory=dict, compare=False)
     confidence: float | None = None
     accounts: str = ""
+    constraints: str = ""
 
     def __post_init__(self) -> None:
         if self.confidence is not None:  # Rounded as it is written, so that reading and writing agree.
@@ -117,7 +120,8 @@ class Release:
         believed = {} if self.confidence is None else {"confidence": said(self.confidence)}
         named = {"labels": labels_to_dict(self.labels)} if self.labels else {}
         together = {"accounts": self.accounts} if self.accounts else {}
-        return {**fields, **believed, **named, **together}
+        kept = {"constraints": self.constraints} if self.constraints else {}
+        return {**fields, **believed, **named, **together, **kept}
 
     def to_json(self) -> str:
         """Canonical text: the same release is the same bytes."""
@@ -163,6 +167,7 @@ class Release:
                 labels=labels_from_dict(fields.get("labels", {})),
                 confidence=read_confidence(fields.get("confidence")),
                 accounts=str(fields.get("accounts", "")),
+                constraints=str(fields.get("constraints", "")),
             )
         except (KeyError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
             raise InputError(

@@ -22,7 +22,7 @@ from privcfs.errors import InputError
 from privcfs.gate.guidance import Prepared
 from privcfs.gate.ledger.ledger import Request
 from privcfs.gate.mechanisms.mechanism import Mechanism
-from privcfs.gate.method import DEAREST
+from privcfs.gate.method import DEAREST, constraints_digest
 from privcfs.gate.questions.question import Asker, PublicSide, Question, make_request
 from privcfs.private.allowance import Overrun
 from privcfs.private.own_reading import OwnOutcomes
@@ -83,6 +83,7 @@ class Personal:
         """The likeliest changes, best first; none shares a pair or a feature with one before it."""
         belief = self.outcomes.belief
         expected = (belief.likelihood @ belief.valid) * belief.worth
+        expected[~self.side.method.rehearsal.costs.allow(self.candidates)] = -2  # Dearer changes are never named.
         expected[0] = -1  # No change is no advice, unless there is nothing to change.
         taken: set[tuple[str, object]] = set()
         found: list[Change] = []
@@ -90,7 +91,7 @@ class Personal:
             if len(found) == number:
                 break
             subjects = self.candidates[position].subjects
-            if not subjects & taken and (position or not found):
+            if not subjects & taken and expected[position] > -2 and (position or not found):
                 taken |= subjects
                 confidence = belief.guess_confidence(position) if position else 0.0
                 found.append(Change(self.candidates[position], confidence))
@@ -111,6 +112,7 @@ class Personal:
             analyst="" if paid is None else paid.analyst,
             request_id="" if paid is None else paid.request_id,
             labels=context.labels(nodes),
+            constraints=constraints_digest(self.side.method, context),
         )
 
 

@@ -21,7 +21,14 @@ from privcfs.errors import InputError, PrivcfsError
 from privcfs.gate.guidance import Bools, Prepared
 from privcfs.gate.ledger.ledger import Request
 from privcfs.gate.mechanisms.mechanism import Mechanism
-from privcfs.gate.method import Method, dearest, former_digest, going_beyond, public_digest
+from privcfs.gate.method import (
+    Method,
+    constraints_digest,
+    dearest,
+    former_digest,
+    going_beyond,
+    public_digest,
+)
 from privcfs.gate.questions.question import (
     Asker,
     PublicSide,
@@ -147,6 +154,7 @@ class ReleaseQuestion(Question):
             labels=context.labels({request.target, *drawn.nodes}),
             confidence=self.confidence(position),
             accounts=self._accounts,
+            constraints=constraints_digest(self._method, context),
         ).to_json()
 
 

@@ -19,12 +19,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from privcfs.public.beliefs.belief import margins_of
 from privcfs.public.beliefs.hidden_degrees import HiddenDegrees
 from privcfs.public.beliefs.imagined import Imagined
 from privcfs.public.beliefs.pool import pool_of, public_degrees
 from privcfs.public.candidates.alterations import taken_inputs
 from privcfs.public.candidates.candidates import Candidates, Caps, Choice, membership
 from privcfs.public.context import PublicContext
+from privcfs.public.goals import Goal
 from privcfs.public.interventions import Pair
 from privcfs.public.models.gcn import GCN
 from privcfs.public.nearby import some_neighbours
@@ -53,12 +55,15 @@ def logits_on_imagined(
 
 
 def margins_on_graphs(
-    context: PublicContext, law: HiddenDegrees, imagined: Imagined, candidates: Candidates, desired: int | None
+    context: PublicContext, law: HiddenDegrees, imagined: Imagined, candidates: Candidates, desired: Goal
 ) -> tuple[Floats, Numbers]:
     """The margins that `belief.margins_of` finds in these logits, without building them, and the original classes.
 
     Margins have the shape (graphs, candidates).
     """
+    if isinstance(desired, tuple):  # Of several classes the highest logit differs from candidate to candidate.
+        logits = logits_on_imagined(context, law, imagined, candidates)
+        return margins_of(logits, desired), logits[0].argmax(axis=0)
     margins, graphs = np.empty((len(candidates), imagined.number), np.float32), np.arange(imagined.number)
     original = label = np.empty(0, np.int64)
     for group, effects in _effects_by_group(context, law, imagined, candidates):

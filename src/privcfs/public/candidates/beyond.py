@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import final
 
+from privcfs.public.candidates.actionability import Actionability
 from privcfs.public.candidates.candidates import CandidateRule, Candidates, Caps, Choice
 from privcfs.public.candidates.change_sets import kept_together
 from privcfs.public.context import PublicContext
@@ -18,6 +19,14 @@ class Beyond(CandidateRule):
 
     start: Intervention
     rule: CandidateRule
+
+    @property
+    def allowed(self) -> Actionability:
+        return self.rule.allowed
+
+    @property
+    def keeps_schema(self) -> bool:
+        return self.rule.keeps_schema
 
     @property
     def caps(self) -> Caps:

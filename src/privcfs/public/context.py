@@ -99,6 +99,7 @@ class PublicContext(FeatureRows):
         "__weakref__",
         "assumptions",
         "caches",
+        "columns",
         "digest",
         "features",
         "inputs",
@@ -117,6 +118,7 @@ class PublicContext(FeatureRows):
     node_ids: tuple[str, ...] | None
     nodes: Nodes
     schema: Schema | None
+    columns: Sequence[str]
     assumptions: frozenset[Assumption]
     digest: str
     caches: dict[Callable[..., Any], Callable[..., Any]]
@@ -146,20 +148,46 @@ class PublicContext(FeatureRows):
         self.nodes = nodes_of(self.features, self.node_ids)
         self.snapshot = read_snapshot(snapshot, self.nodes)
         self.assumptions = frozenset(assumptions)
-        self.schema = None if schema is None else self._fitting_schema(schema, features)
+        named = isinstance(features, str | Path) and Path(features).suffix == ".csv"
+        self.columns = feature_header(Path(str(features)), ContextError) if named else ()
+        self.schema = None if schema is None else self._fitting_schema(schema)
         stored = isinstance(features, str | Path) and Path(features).suffix == SUFFIX
         checksums = open_store(Path(str(features)), FEATURES, ContextError).checksums if stored else None
         self.digest = self._digest(checksums or _checksums(self.features))
         self.caches = {}
         self.learned = {}
 
-    def _fitting_schema(self, schema: str | Path | Schema, features: object) -> Schema:
+    def _fitting_schema(self, schema: str | Path | Schema) -> Schema:
         """A schema that fits the feature table; its columns have the names of a CSV file's header."""
         if not isinstance(schema, Schema):
-            named = isinstance(features, str | Path) and Path(features).suffix == ".csv"
-            schema = Schema.read(schema, feature_header(Path(str(features)), ContextError) if named else ())
+            schema = Schema.read(schema, self.columns)
         refuse_misfit(schema, self.features, self.node_ids, self.features_are_public)
         return schema
+
+    def columns_of(self, feature: int | str) -> frozenset[int]:
+        """The columns of the feature table that somebody means.
+
+        Args:
+            feature: A column's number, the name of a feature of the schema, or of a column of a CSV file with a header.
+
+        Returns:
+            Numbers of columns.
+
+        Raises:
+            ContextError: There is no such feature.
+        """
+        if isinstance(feature, int):
+            return frozenset({feature})
+        named = None if self.schema is None else self.schema.named(feature)
+        if named is not None:
+            return frozenset(named.columns)
+        if feature in self.columns:
+            return frozenset({list(self.columns).index(feature)})
+        if feature.isdecimal():
+            return frozenset({int(feature)})
+        known = [*(one.name for one in self.schema.features)] if self.schema is not None else list(self.columns)
+        advice = f"choose one of {', '.join(known)[:400]}" if known else "features have no names here; give its number"
+        raise ContextError(f"feature {feature[:80]!r} does not exist; {advice}.")
 
     @property
     def features_are_public(self) -> bool:

@@ -114,6 +114,16 @@ def test_a_schema_says_what_a_row_means() -> None:
     assert words == {"Age": "51", "LoanDuration": "48", "Housing": "free", "Savings": "over 500"}
 
 
+@pytest.mark.parametrize("amount", [5234, 1169, 250, 18424, 999.5, 7.25])
+def test_a_present_value_between_two_steps_is_told_as_it_was_written(amount: float) -> None:
+    """The table holds it in 32 bits, and scaled, so that its last digits are lost."""
+    fields = {"kind": "number", "column": 0, "low": 0, "high": 20000, "step": 500, "scale": 2820, "offset": 3270}
+    (feature,) = Schema.read({"features": {"Amount": fields}}).features
+    level = feature.present(np.array([np.float32((amount - 3270) / 2820)], np.float64))
+    assert level is not None
+    assert feature.show(level) == str(amount)
+
+
 def test_a_change_is_told_in_units_and_encoded_for_the_model() -> None:
     one = context(LOAN)
     assert one.schema is not None

@@ -13,8 +13,9 @@ from privcfs.public.schema.feature import Feature, Floats, Freedom, Level
 
 # A number of the table counts as a step if it is nearer to it than this share of a step: the table is in 32 bits.
 NEAR = Fraction(1, 1000)
-# Digits after the point that a present value between two steps is rounded to.
-ROUNDED = 10**6
+# A present value between two steps has as few digits after the point as lead to its number in the table, to within
+# this share of it or of 1; at most so many.
+EXACT, MOST_DIGITS = 5e-7, 6
 
 
 @final
@@ -48,7 +49,12 @@ class Number(Feature):
         nearest = self.low + round((exact - self.low) / self.step) * self.step
         if abs(exact - nearest) <= NEAR * self.step:
             return nearest
-        return Fraction(round(exact * ROUNDED), ROUNDED)
+        close = EXACT * max(abs(float(values[0])), 1)
+        for digits in range(MOST_DIGITS):
+            rounded = Fraction(round(exact * 10**digits), 10**digits)
+            if abs(self.encoded(rounded)[0] - float(values[0])) <= close:
+                return rounded
+        return Fraction(round(exact * 10**MOST_DIGITS), 10**MOST_DIGITS)
 
     def fits(self, values: Floats) -> NDArray[np.bool_]:
         numbers = values[:, 0] * float(self.scale) + float(self.offset)

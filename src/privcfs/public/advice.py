@@ -16,6 +16,7 @@ from privcfs.public.confidence import read_confidence, said
 from privcfs.public.epsilon import parse_decimal, show
 from privcfs.public.interventions import Intervention
 from privcfs.public.labels import labels_from_dict, labels_to_dict
+from privcfs.public.tabular import Row, Tabular, beside, rows_of
 
 KIND, FORMAT = "advice", 1
 NOT_FOR_PUBLICATION = (
@@ -46,7 +47,7 @@ class Change(NamedTuple):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Advice:
+class Advice(Tabular):
     """What a person may change about herself to flip the decision about her, best first.
 
     Attributes:
@@ -110,6 +111,19 @@ class Advice:
         """What it tells about other people's edges, and to whom it may be shown."""
         others = OTHERS_AT_A_PRICE.format(epsilon=show(self.epsilon)) if self.epsilon else OWN_ALONE
         return f"{NOT_FOR_PUBLICATION} {others}"
+
+    def rows(self) -> list[Row]:
+        """One row for each element of each change; alternatives are numbered from 1, the best one."""
+        found: list[Row] = []
+        for number, one in enumerate(self.changes, 1):
+            known = {"target": self.target_name, "alternative": number, "confidence": one.confidence}
+            found += beside(known, rows_of(one.intervention))
+        return found
+
+    @property
+    def caption(self) -> str:
+        """To whom it may be shown."""
+        return self.promise
 
     def to_dict(self) -> dict[str, Any]:
         """The certificate as JSON shows it; its kind is that of advice, so that nobody takes it for a release."""

@@ -13,6 +13,7 @@ from privcfs.public.confidence import in_percent, read_confidence, said
 from privcfs.public.epsilon import parse_epsilon, show
 from privcfs.public.interventions import Intervention
 from privcfs.public.labels import labels_from_dict, labels_to_dict
+from privcfs.public.tabular import Row, Tabular, beside, rows_of
 
 ADJACENCY = "any two private graphs over the same public context"
 FORMAT = 1
@@ -48,7 +49,7 @@ class Guarantee:
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class Release(Tabular):
     """One paid answer with its guarantee: a function of public data and of one private draw.
 
     It does not say whether the intervention flips the decision, because that is private.
@@ -102,6 +103,16 @@ class Release:
     def nodes(self) -> tuple[int, ...]:
         """The target and the nodes that the intervention names, ascending."""
         return tuple(sorted({self.target, *self.intervention.nodes}))
+
+    def rows(self) -> list[Row]:
+        """One row for each element of the intervention, with target, price and confidence."""
+        known = {"target": self.target_name, "epsilon": show(self.epsilon), "confidence": self.confidence}
+        return beside(known, rows_of(self.intervention))
+
+    @property
+    def caption(self) -> str:
+        """What is promised of the answer."""
+        return str(self.guarantee)
 
     def to_dict(self) -> dict[str, Any]:
         """The certificate as JSON shows it; it has `labels` exactly where nodes have names."""

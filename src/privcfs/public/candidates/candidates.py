@@ -15,6 +15,7 @@ from privcfs.public.candidates.actionability import Actionability
 from privcfs.public.context import PublicContext
 from privcfs.public.interventions import EncodedChange, Intervention, Pair
 from privcfs.public.labels import labels_to_dict
+from privcfs.public.tabular import Row, Tabular
 
 if TYPE_CHECKING:
     from privcfs.public.candidates.restriction import Restriction
@@ -41,7 +42,7 @@ class Caps:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
+class Candidates(Tabular):
     """Combinations of a pair set with a feature set, in a fixed public order; the first is the empty set.
 
     A pair set holds positions in `deletions + additions`, a feature set positions in `features + changes`: features
@@ -124,6 +125,17 @@ class Candidates:
     def named(self, context: PublicContext) -> "Candidates":
         """The same candidates, which now carry the public names of their nodes."""
         return replace(self, names=context.labels(self.nodes))
+
+    def rows(self) -> list[Row]:
+        """One row for each candidate, with its number, its size and what it says."""
+        return [{"candidate": number, "size": one.size, "says": str(one)} for number, one in enumerate(self)]
+
+    @property
+    def caption(self) -> str:
+        """About whom, and how many."""
+        return (
+            f"Node {self.names.get(self.target, str(self.target))}: {len(self):,} candidates, from public data alone."
+        )
 
     def to_dict(self, most: int) -> dict[str, Any]:
         """The list as JSON shows it everywhere: what it is made of, and its first `most` candidates."""

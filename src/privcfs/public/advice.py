@@ -116,7 +116,7 @@ class Advice(Tabular):
         """One row for each element of each change; alternatives are numbered from 1, the best one."""
         found: list[Row] = []
         for number, one in enumerate(self.changes, 1):
-            known = {"target": self.target_name, "alternative": number, "confidence": one.confidence}
+            known: Row = {"target": self.target_name, "alternative": number, "confidence": one.confidence}
             found += beside(known, rows_of(one.intervention))
         return found
 

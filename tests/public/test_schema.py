@@ -1,6 +1,7 @@
 """Schemas of features: what they read, what they say, and what they refuse with which words."""
 
 from copy import deepcopy
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from privcfs import FeatureChange, PublicContext, Schema, hiding
+from privcfs import FeatureChange, Intervention, PublicContext, Schema, hiding
 from privcfs.errors import ContextError, InputError
 from privcfs.public.schema.amounts import parse_amount, show_amount
 from privcfs.public.schema.category import Category
@@ -391,3 +392,37 @@ def test_a_change_that_there_is_not_is_the_analyst_s_mistake() -> None:
         FeatureChange("Age", "")
     with pytest.raises(InputError, match="both printable text"):
         FeatureChange("Age", "3\x07")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [3, [3], ["a"], [None], [{}], [{"feature": "a"}], [{"feature": 1, "to": "3"}], [{"feature": "a", "to": 3}]],
+)
+def test_a_change_that_is_no_change_is_refused_wherever_it_comes_from(change: Any) -> None:
+    """The service turns these errors into 422; anything else would be a fault of its own."""
+    with pytest.raises((InputError, KeyError, TypeError)):
+        Intervention.from_dict({"delete": [], "add": [], "mask": [], "change": change})
+
+
+def test_interventions_without_changes_are_written_as_before() -> None:
+    """Certificates, request digests and the digests of stages contain these texts."""
+    one = Intervention(delete=((3, 1),), mask=(2,))
+    assert repr(one) == "Intervention(delete=((1, 3),), add=(), mask=(2,))"
+    assert one.to_dict() == {"delete": [[1, 3]], "add": [], "mask": [2]}
+    assert one.in_numbers() == "delete 1-3, mask feature 2"
+
+
+def test_interventions_with_changes_are_read_as_they_are_written() -> None:
+    months = FeatureChange("LoanDuration", "24", "48", "months")
+    one = Intervention(change=(months, FeatureChange("A, b", "no")))
+    again = Intervention.from_dict(one.to_dict())
+    assert again == one
+    assert again.to_dict() == one.to_dict()
+    assert one.in_numbers() == 'set "A, b" to "no", set "LoanDuration" to "24"'
+    assert repr(one) == repr(replace(one, change=tuple(replace(change, before="", unit="") for change in one.change)))
+    assert str(one) == "set A, b to no, LoanDuration: 48 -> 24 months"
+    assert one.subjects == {("change", "LoanDuration"), ("change", "A, b")}
+    with pytest.raises(InputError, match="feature 'LoanDuration' is set to two values; keep one of the two"):
+        Intervention(change=(months, FeatureChange("LoanDuration", "36")))
+    with pytest.raises(InputError, match=r"write FeatureChange\(name, value\)"):
+        Intervention(change=(("LoanDuration", "36"),))  # type: ignore[arg-type]

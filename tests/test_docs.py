@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from privcfs import save_model
+from privcfs import Schema, save_model
 from privcfs.cli import app
 from tests.documented import assert_documented
 from tests.worlds import random_gcn, random_pairs
@@ -37,6 +37,20 @@ def test_the_python_sample_of_the_readme_runs(files_of_the_readme: Path) -> None
     done = subprocess.run(command, cwd=files_of_the_readme, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert "pure 1-differential privacy of the whole release" in done.stdout
+
+
+def test_the_samples_about_recourse_are_right(tmp_path: Path) -> None:
+    text = (ROOT / "docs/recourse.md").read_text()
+    path = tmp_path / "features.toml"
+    path.write_text(text.split("```toml\n")[1].split("```")[0].replace("# columns", "columns"))
+    schema = Schema.read(path)
+    assert [one.kind for one in schema.features] == ["number", "number", "category", "category", "flag", "fixed"]
+    assert [str(rule) for rule in schema.rules] == ["if Housing changes, Savings may not rise"]
+    sample = text.split("```python\n")[1].split("```")[0]
+    command = [sys.executable, "-W", "ignore", "-c", sample]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "(epsilon 1)" in done.stdout
 
 
 def test_the_sample_for_pytorch_geometric_runs(files_of_the_readme: Path) -> None:

@@ -14,17 +14,19 @@ from privcfs.private.graph import PrivateGraph
 from privcfs.private.secrets import Secrets
 from privcfs.public.assumptions import Assumption, hiding
 from privcfs.public.context import PublicContext
-from privcfs.public.interventions import Intervention
+from privcfs.public.interventions import FeatureChange, Intervention
 from privcfs.public.models.files import load_model, save_model
 from privcfs.public.models.gcn import GCN
 from privcfs.public.models.torch_module import TorchModel
 from privcfs.public.release import Release
+from privcfs.public.schema.schema import Schema
 from privcfs.public.sketches.knowing import with_sketch
 
 __version__ = "0.1.0"
 __all__ = [
     "GCN",
     "Assumption",
+    "FeatureChange",
     "Intervention",
     "Limit",
     "Method",
@@ -32,6 +34,7 @@ __all__ = [
     "PrivcfsError",
     "PublicContext",
     "Release",
+    "Schema",
     "Secrets",
     "TorchModel",
     "Vault",

@@ -6,6 +6,7 @@ answer as the vault's does on the snapshot, are refused before anything is paid.
 """
 
 import logging
+from collections.abc import Sequence
 from typing import Any, final
 
 try:
@@ -25,6 +26,7 @@ from privcfs.gate.questions.question import OWNER
 from privcfs.gate.vault import Vault
 from privcfs.public.epsilon import Price
 from privcfs.public.interventions import Intervention
+from privcfs.public.schema.of_node import encoded_changes
 
 CLOSE = 1e-3  # between two computations of the same class scores
 
@@ -81,7 +83,9 @@ class PrivateCounterfactual(Counterfactual):
         node = one_node(index)
         self._refuse_all_but_public(model, x, edge_index, more)
         release = self._vault.release(node, self._epsilon, analyst=self._analyst)
-        explanation = as_explanation(release.intervention, node, x, edge_index)
+        changes = encoded_changes(self._vault.context, node, release.intervention.change)
+        columns = [column for one in changes for column in one.columns]
+        explanation = as_explanation(release.intervention, node, x, edge_index, columns)
         explanation.release = release
         return explanation
 
@@ -117,10 +121,15 @@ def public_inputs(vault: Vault) -> tuple[torch.Tensor, torch.Tensor]:
     return features, torch.cat([pairs, pairs.flip(1)]).T.contiguous()
 
 
-def as_explanation(intervention: Intervention, node: int, x: torch.Tensor, edge_index: torch.Tensor) -> Explanation:
-    """Masks over the inputs, and the intervention itself, which may also name pairs that the inputs do not have."""
+def as_explanation(
+    intervention: Intervention, node: int, x: torch.Tensor, edge_index: torch.Tensor, changed: Sequence[int] = ()
+) -> Explanation:
+    """Masks over the inputs, and the intervention itself, which may also name pairs that the inputs do not have.
+
+    `changed` has the columns of the features that the intervention sets to another value.
+    """
     node_mask = torch.zeros(x.shape, device=x.device)
-    node_mask[node, list(intervention.mask)] = 1
+    node_mask[node, [*intervention.mask, *changed]] = 1
     acted = {*intervention.delete, *intervention.add}
     named = [float((min(e), max(e)) in acted) for e in edge_index.T.tolist()]
     edge_mask = torch.tensor(named, device=edge_index.device)

@@ -17,12 +17,16 @@ import pytest
 from privcfs import Method
 from privcfs.gate import questions
 from privcfs.gate.contracts import Pure
-from privcfs.gate.questions.advice import Personal
+from privcfs.gate.method import keeping_schema
+from privcfs.gate.questions.advice import AdviceQuestion, Personal
+from privcfs.gate.questions.confirm import ConfirmQuestion
 from privcfs.gate.questions.question import Asker, PublicSide, Question
 from privcfs.gate.questions.release import ReleaseQuestion
 from privcfs.private.allowance import UNLIMITED
 from privcfs.private.reader import Reader
+from privcfs.public.candidates.recourse import Recourse
 from privcfs.public.interventions import Intervention
+from tests.schemas import schema_world
 from tests.worlds import World, random_world
 
 
@@ -111,6 +115,27 @@ def test_every_position_has_an_answer_that_fits_the_room(make: Make) -> None:
     assert len(set(answers)) == len(answers)
     assert max(map(len, answers)) <= question.priced.room
     assert all('"an id"' in answer for answer in answers)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("kind", [ReleaseQuestion, AdviceQuestion, ConfirmQuestion])
+def test_answers_that_change_features_fit_the_room_too(kind: type[Question], seed: int) -> None:
+    world = schema_world(seed)
+    method = keeping_schema(None if kind is AdviceQuestion else Method(Recourse()), world.context)
+    side = PublicSide(world.context, method, Pure(), Fraction(1, 100))
+    changed = next((one for one in Recourse().propose(world.context, 3) if one.change), Intervention())
+    question: Question
+    if kind is AdviceQuestion:
+        own = Reader(world.graph, world.context, UNLIMITED, (3,))
+        question = AdviceQuestion(Asker("ann", "an id"), Personal(side, 3, own), "1")
+    elif kind is ConfirmQuestion:
+        question = ConfirmQuestion(side, Asker("ann", "an id"), 3, changed, "1")
+    else:
+        question = ReleaseQuestion(side, Asker("ann", "an id"), 3, "1")
+    answers = [question.answer(position) for position in range(len(question.fallback.unseal()))]
+    assert len(set(answers)) == len(answers)
+    assert max(map(len, answers)) <= question.priced.room
+    assert any('"change":[' in answer for answer in answers)
 
 
 def test_a_question_that_reserves_too_little_room_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:

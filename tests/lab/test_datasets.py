@@ -9,11 +9,15 @@ import numpy as np
 import pytest
 import torch
 
+from privcfs import PublicContext
 from privcfs.errors import InputError, SettingsError
+from privcfs.public.candidates import RULES
+from privcfs.public.constraints import Constraints
 from privcfs_lab import datasets
-from privcfs_lab.datasets import DATASETS, arxiv, motifs
+from privcfs_lab.datasets import DATASETS, arxiv, german_credit, motifs
 from privcfs_lab.datasets.dataset import Dataset, planetoid_like_split, undirected
 from tests.conftest import DATA
+from tests.worlds import random_gcn
 
 # Nodes, features, edges, classes, training and test nodes, checksum.
 KNOWN = {
@@ -23,6 +27,7 @@ KNOWN = {
     "coauthor-cs": (18333, 6805, 81894, 15, 300, 1000, "16585a3e9a92ee55"),
     "coauthor-physics": (34493, 8415, 247962, 5, 100, 1000, "d6575674e85d70b4"),
     "facebook": (22470, 4714, 170823, 4, 80, 1000, "1b69469764fac0fd"),
+    "german-credit": (1000, 38, 21742, 2, 600, 300, "873868617f46fa38"),
     "arxiv": (169343, 128, 1157799, 40, 90941, 48603, "ade6646f0bd4d236"),
     "arxiv-core": (15000, 128, 161912, 40, 2472, 9099, "c2821b7bf1ec5c39"),
     "ba-shapes": (700, 10, 1986, 4, 560, 70, "30d528dc42333cc2"),
@@ -67,6 +72,25 @@ def test_what_was_recorded_of_a_graph_is_still_true(loaded: Dataset) -> None:
     assert loaded.number_of_classes == classes
     assert (len(loaded.split.train), len(loaded.split.test)) == (train, test)
     assert loaded.digest() == checksum
+
+
+def test_german_credit_has_a_schema_that_fits() -> None:
+    """Every client has a value of every feature, and a loan is told in months and marks."""
+    try:
+        data = german_credit.load(DATA)
+    except SettingsError as error:
+        pytest.skip(f"needs the files of german-credit: {error}")
+    schema = german_credit.schema()
+    assert {column for one in schema.features for column in one.columns} == set(range(data.features.shape[1]))
+    rng = np.random.default_rng(0)
+    context = PublicContext(data.features, data.pairs, random_gcn(rng, data.features.shape[1], 2), schema=schema)
+    levels = schema.present(context.feature_row(1))
+    told = {name: one.show(levels[name]) for name in levels if (one := schema.named(name)) is not None}
+    assert (told["LoanDuration"], told["LoanAmount"], told["CheckingAccount"]) == ("48", "5951", "0 to 200")
+    assert data.labels[:3].tolist() == [1, 0, 1]
+    offered = RULES["recourse-features"].propose(context, 1)
+    assert offered.changes
+    assert not [fault for one in offered for fault in Constraints(context).faults(1, one)]
 
 
 def test_every_record_is_of_a_graph_that_is_still_there() -> None:

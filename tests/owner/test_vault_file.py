@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import privcfs
-from privcfs.errors import GraphError, LedgerRolledBack, SettingsError
+from privcfs.errors import ContextError, GraphError, LedgerRolledBack, SettingsError
 from privcfs.owner.template import template
 from privcfs.owner.vault_file import VaultFile, read_vault_file
 from tests.shell import Shell
@@ -166,3 +166,116 @@ def test_own_edges_with_a_secret_model_are_refused(shell: Shell) -> None:
     path.write_text(path.read_text().replace('# reads = "own-edges"', 'reads = "own-edges"'))
     with pytest.raises(SettingsError, match="their one account for the whole vault"):
         vault_file(shell).vault()
+
+
+SCHEMA = """
+[features.Duration]
+kind = "number"
+column = "a"
+unit = "months"
+low = 0
+high = 6
+step = 1
+
+[features.Guarantor]
+kind = "flag"
+column = "b"
+
+[features.Origin]
+kind = "fixed"
+column = "c"
+"""
+
+
+@pytest.fixture
+def loans(shell: Shell) -> Shell:
+    """The newcomer's folder with a public model that decides, and a schema of its features."""
+    (shell.folder / "features.toml").write_text(SCHEMA)
+    path = shell.folder / "vault.toml"
+    text = path.read_text().replace("# schema = ", "schema = ").replace('candidates = "small-sets"', "# candidates")
+    path.write_text(
+        text.replace('model_is = "secret"', 'model_is = "kept"').replace('\nmodel = "public_', '\n# model = "')
+    )
+    return shell
+
+
+def test_a_schema_makes_answers_speak_of_features(loans: Shell) -> None:
+    guess = loans.ask("guess", "person-3")
+    listed = loans.ask("candidates", "person-3", "--most", "200")
+    assert listed["maskable"] == []
+    assert {one["feature"] for one in listed["changeable"]} == {"Duration", "Guarantor"}
+    words = {f"{one['feature']}: {one['from']} -> {one['to']}" for one in listed["changeable"]}
+    assert any(one.startswith("Duration: ") for one in words)
+    assert all(set(one) == {"delete", "add", "mask"} or one["change"] for one in listed["listed"])
+    assert guess["intervention"]["mask"] == []
+    release = loans.ask("explain", "person-3", "--epsilon", "2", "--request-id", "a")
+    assert len(release["constraints"]) == 64
+    (loans.folder / "release.json").write_text(json.dumps(release))
+    assert "yes  the intervention keeps to the constraints" in loans.run("verify", "release.json").stdout
+    told = loans.run("candidates", "person-3", "--most", "200").stdout
+    assert "changes of features" in told
+    assert "Duration: " in told
+    assert " months" in told
+
+
+def test_a_schema_that_is_wrong_is_refused_when_the_vault_is_opened(loans: Shell) -> None:
+    (loans.folder / "features.toml").write_text(SCHEMA.replace("high = 6", "high = 0.5"))
+    with pytest.raises(ContextError, match=r"features.toml, feature 'Duration': there are|the present value 1 of node"):
+        vault_file(loans).context()
+    (loans.folder / "features.toml").write_text(SCHEMA.replace('column = "b"', 'column = "z"'))
+    with pytest.raises(ContextError, match=r"features.toml, feature 'Guarantor': column 'z' does not exist"):
+        vault_file(loans).context()
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ('immutable_features = ["Size"]', "feature 'Size' does not exist; choose one of Duration, Guarantor, Origin"),
+        ("desired = { only = [1] }", r"desired is a class, a list of classes, or \{ not = \[classes\] \}"),
+        ("desired = [0, 1, 2]", "name some, but not all, of 0 to 2"),
+        ("desired = { not = [7] }", "name some of 0 to 2"),
+    ],
+)
+def test_what_is_actionable_is_checked(loans: Shell, settings: str, words: str) -> None:
+    path = loans.folder / "vault.toml"
+    path.write_text(f"{path.read_text()}\n[actionable]\n{settings}\n")
+    file = vault_file(loans)
+    with pytest.raises(SettingsError, match=words):
+        file.method(file.context())
+
+
+@pytest.mark.parametrize("rule", ["recourse", "one-hop", "small-sets", "ladders"])
+def test_features_are_immutable_by_name_and_classes_come_in_sets(loans: Shell, rule: str) -> None:
+    path = loans.folder / "vault.toml"
+    chosen = path.read_text().replace("# candidates", f'candidates = "{rule}" # ')
+    path.write_text(f'{chosen}\n[actionable]\nimmutable_features = ["Duration"]\ndesired = {{ not = 0 }}\n')
+    file = vault_file(loans)
+    context = file.context()
+    method = file.method(context)
+    assert method.utility.desired == (1, 2)
+    assert method.candidates.allowed.immutable_features == {0}
+    offered = {one.change.feature for node in range(12) for one in method.candidates.propose(context, node).changes}
+    assert "Duration" not in offered
+    assert offered == {"Guarantor"} or rule != "recourse"
+    assert file.vault().method == method
+
+
+def test_features_have_the_names_of_the_header_without_a_schema(shell: Shell) -> None:
+    path = shell.folder / "vault.toml"
+    path.write_text(f'{path.read_text()}\n[actionable]\nimmutable_features = ["b", 3, "4"]\n')
+    file = vault_file(shell)
+    assert file.method(file.context()).candidates.allowed.immutable_features == {1, 3, 4}
+    path.write_text(path.read_text().replace('"b"', '"log_views"'))
+    changed = vault_file(shell)
+    with pytest.raises(SettingsError, match="feature 'log_views' does not exist; choose one of a, b, c, d, e"):
+        changed.method(changed.context())
+
+
+def test_recourse_needs_a_schema(shell: Shell) -> None:
+    path = shell.folder / "vault.toml"
+    path.write_text(path.read_text().replace('candidates = "small-sets"', 'candidates = "recourse"'))
+    file = vault_file(shell)
+    with pytest.raises(
+        SettingsError, match=r"method.candidates = 'recourse' needs a schema of features; name it as pub"
+    ):
+        file.method(file.context())

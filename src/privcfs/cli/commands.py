@@ -416,7 +416,8 @@ def candidates(
     say(f"Node {context.label(proposed.target)}: {len(proposed):,} candidates, from public data alone.")
     say(
         f"At most {proposed.caps.pairs} of {len(proposed.deletions) + len(proposed.additions)} pairs with at most "
-        f"{proposed.caps.features} of {len(proposed.features)} features."
+        f"{proposed.caps.features} of {proposed.feature_operations} "
+        f"{'changes of features' if proposed.changes else 'features'}."
     )
     for item in listed:
         say(f"  {item}")

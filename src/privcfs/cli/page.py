@@ -111,7 +111,9 @@ def neighbourhood(target: int, intervention: Intervention, context: PublicContex
     lines += [_line(place, ends, "#0b5cad", "2 4") for ends in intervention.add]
     nodes = [_node(context.label(node), *place[node], node == target) for node in place]
     masks = ", ".join(str(feature) for feature in intervention.mask)
+    changes = escape("; ".join(str(one) for one in intervention.change))
     note = f'<text x="8" y="316">masked features of the target: {masks}</text>' if masks else ""
+    note += f'<text x="8" y="316">{changes}</text>' if changes else ""
     return f'<svg viewBox="0 0 420 324" role="img" aria-label="{escape(str(intervention))}">' + "".join(
         [*lines, *nodes, note, "</svg>"]
     )

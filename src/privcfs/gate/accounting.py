@@ -19,6 +19,7 @@ from typing import Any, Literal, final, get_args
 from privcfs.errors import BadEpsilon, BudgetExhausted, SettingsError
 from privcfs.gate.contracts import Contract, Pure
 from privcfs.public.epsilon import MOST, NANO, Price, parse_decimal, show
+from privcfs.public.tabular import Row, Tabular
 
 Period = Literal["", "year", "month"]  # how long an account of a node lasts before it begins anew; "" for ever
 NONE = Fraction(0)
@@ -186,7 +187,7 @@ class Limit:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Balance:
+class Balance(Tabular):
     """Where an account stands. `held` is the part of `spent` whose release is not finished: it counts as spent.
 
     The account of all analysts together holds what counts against the total limit: not what was paid at nodes alone.
@@ -202,6 +203,10 @@ class Balance:
     def left(self) -> Fraction | None:
         """What may still be spent; None if the account has no limit of its own."""
         return None if self.limit is None else max(self.limit - self.spent, Fraction(0))
+
+    def rows(self) -> list[Row]:
+        """One row: what is spent, held and left."""
+        return [dict(self.to_dict())]
 
     def to_dict(self) -> dict[str, Any]:
         """The account as JSON shows it, on the command line and over HTTP."""

@@ -10,7 +10,7 @@ Check: tests/gate/test_vault.py::test_names_cannot_be_left_out_of_a_certificate_
 from dataclasses import replace
 
 from privcfs.gate.ledger.ledger import Ledger
-from privcfs.gate.method import Method, former_digest, public_digest
+from privcfs.gate.method import Method, constraints_of, former_digest, public_digest
 from privcfs.gate.vault import Vault
 from privcfs.public.advice import Advice
 from privcfs.public.context import PublicContext
@@ -22,23 +22,36 @@ def verify(release: Release, ledger: Ledger, context: PublicContext, method: Met
     stored = ledger.released(release.analyst, release.request_id)
     digests = public_digest(context, method), former_digest(context, method)
     texts = release.to_json(), replace(release, labels={}).to_json()  # version 0.1 stored no names, but printed them
+    constraints = constraints_of(method, context)
+    obeyed = {
+        "the constraints are this vault's": release.constraints == constraints.digest,
+        "the intervention keeps to the constraints": not constraints.faults(release.target, release.intervention),
+    }
     return {
         "the ledger holds this release, word for word": stored in texts,
         "the names are this vault's": release.labels in ({}, context.labels(release.nodes)),
         "public context and method are this vault's": release.context_digest in digests,
         "the intervention is on the public list": _listed(release, context, method),
         "the price is the one guaranteed": release.epsilon == release.guarantee.epsilon,
+        **({} if context.schema is None else obeyed),
     }
 
 
 def verify_advice(advice: Advice, vault: Vault) -> dict[str, bool]:
     """What holds of advice. For the owner: free advice is computed once more, from the person's own edges."""
-    context = vault.context
+    context, constraints = vault.context, constraints_of(vault.method, vault.context)
+    obeyed = {
+        "the constraints are this vault's": advice.constraints == constraints.digest,
+        "the changes keep to the constraints": not any(
+            constraints.faults(advice.target, one.intervention) for one in advice.changes
+        ),
+    }
     nodes = {advice.target, *(node for one in advice.changes for node in one.intervention.nodes)}
     return {
         "the names are this vault's": advice.labels == context.labels(nodes),
         "public context and method are this vault's": advice.context_digest == vault.digest,
         "this vault gives the same advice, word for word": _given(advice, vault) == advice.to_json(),
+        **({} if context.schema is None else obeyed),
     }
 
 
@@ -59,4 +72,5 @@ def _listed(release: Release, context: PublicContext, method: Method) -> bool:
     if not is_former:
         return release.intervention in method.candidates.propose(context, context.node(release.target))
     drawn, caps = release.intervention, method.candidates.caps
-    return len(drawn.delete) + len(drawn.add) <= caps.pairs and len(drawn.mask) <= caps.features
+    features = len(drawn.mask) + len(drawn.change)
+    return len(drawn.delete) + len(drawn.add) <= caps.pairs and features <= caps.features

@@ -25,7 +25,10 @@ from privcfs.private.utilities.utility import Utility
 from privcfs.public.candidates.beyond import Beyond
 from privcfs.public.candidates.candidates import CandidateRule, Candidates
 from privcfs.public.candidates.product import Product
+from privcfs.public.candidates.recourse import Recourse
 from privcfs.public.candidates.small_sets import SmallSets
+from privcfs.public.candidates.within_schema import WithinSchema
+from privcfs.public.constraints import Constraints
 from privcfs.public.context import PublicContext
 from privcfs.public.interventions import Intervention
 
@@ -130,6 +133,26 @@ def going_beyond(answer: Intervention, method: Method) -> Method:
     return replace(method, candidates=Beyond(answer, method.candidates))
 
 
+def keeping_schema(method: Method | None, context: PublicContext) -> Method:
+    """The method of a vault, by default the guided one; where features have a schema, every candidate keeps it."""
+    if context.schema is None:
+        return method or GUIDED
+    if method is None:
+        return GUIDED_RECOURSE
+    rule = method.candidates
+    return method if rule.keeps_schema else replace(method, candidates=WithinSchema(rule, rule.allowed))
+
+
+def constraints_of(method: Method, context: PublicContext) -> Constraints:
+    """What every answer by a method keeps to."""
+    return Constraints(context, method.candidates.allowed, method.rehearsal.costs, method.utility.desired)
+
+
+def constraints_digest(method: Method, context: PublicContext) -> str:
+    """As certificates have it: empty where features have no schema, because version 0.1 printed none."""
+    return "" if context.schema is None else constraints_of(method, context).digest
+
+
 def dearest(method: Method) -> Mechanism:
     """The costliest mechanism that a method may draw with: a guide may prepare any subset selection."""
     return method.mechanism if method.guide is None else DEAREST
@@ -149,4 +172,5 @@ def former_digest(context: PublicContext, method: Method) -> str:
 PARTNERS = re.compile(r"Partners\(away=4, towards=2, (.*?), rivals=3, for_each_rival=2\)")
 REHEARSAL = Rehearsal()
 GUIDED = Method(SmallSets(), guide=REHEARSAL)
+GUIDED_RECOURSE = Method(Recourse(), guide=REHEARSAL)
 OWN_EDGES = Method(SmallSets(), guide=OwnEdgeRehearsal(REHEARSAL))

@@ -34,7 +34,8 @@ class Guess(NamedTuple):
 def public_guess(context: PublicContext, candidates: Candidates, method: Method) -> Guess:
     """The candidate that is likeliest to be valid on imagined graphs; the empty set only if there is no other."""
     belief = method.rehearsal.belief(context, candidates, method.utility)
-    position = belief.guess()
+    costs = method.rehearsal.costs
+    position = belief.guess(allowed=None if costs.most is None else costs.allow(candidates))
     return Guess(position, belief.guess_confidence(position) if position else 0.0)
 
 

@@ -29,7 +29,7 @@ from privcfs.gate.accounting import Balance, Limit
 from privcfs.gate.failures import FailureLog, Failures
 from privcfs.gate.ledger import open_ledger
 from privcfs.gate.ledger.ledger import Ledger
-from privcfs.gate.method import GUIDED, Method, checked_seconds, dearest
+from privcfs.gate.method import Method, checked_seconds, dearest, keeping_schema
 from privcfs.gate.opening import (
     checked_class,
     refuse_advice,
@@ -116,7 +116,9 @@ class Vault:
             ledger: A URL such as "sqlite:///budget.db", or an open ledger.
             limit: What all answers together may cost, such as "10", or a `Limit`; needed where the ledger may have to
                 be made, and left out (the default) for an open ledger, which has its own.
-            method: Which candidates, how scored, how drawn; by default small sets, guided by imagined graphs.
+            method: Which candidates, how scored, how drawn; by default small sets, guided by imagined graphs. Where
+                the context has a schema of features, these are sets of changes that it permits, and candidates of any
+                method are kept to it.
             simulation: Whether a snapshot that was drawn from the private edges is accepted, for demonstrations alone;
                 by default it is refused.
             answer_seconds: The public time that every new answer takes, one after another in a process; an evaluation
@@ -144,7 +146,7 @@ class Vault:
         if isinstance(ledger, Ledger) and limit is not None:
             raise SettingsError("limit belongs to an open ledger already; pass a ledger or a limit, not both.")
         self._graph, self._readable = graph, context if secrets is None else secrets
-        chosen = method or GUIDED
+        chosen = keeping_schema(method, context)
         refuse_own_edges_with_secrets(chosen, secrets)
         self._people_know_their_edges = people_know_their_edges
         try_model(context, chosen, self._readable)

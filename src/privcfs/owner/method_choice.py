@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from privcfs.errors import ContextError, InputError, SettingsError
+from privcfs.errors import ContextError, InputError, OwnerError, SettingsError
 from privcfs.gate.guidance import Guide, Rehearsal
 from privcfs.gate.mechanisms import MECHANISMS
 from privcfs.gate.mechanisms.mechanism import Mechanism
@@ -21,10 +21,14 @@ from privcfs.private.utilities import EXPLAINERS, UTILITIES
 from privcfs.public.beliefs.worlds import Worlds
 from privcfs.public.candidates import RULES
 from privcfs.public.candidates.actionability import Actionability
+from privcfs.public.candidates.candidates import CandidateRule
 from privcfs.public.candidates.costs import Costs
 from privcfs.public.candidates.pairs import Listed
+from privcfs.public.candidates.recourse import Recourse
 from privcfs.public.candidates.restriction import Restriction
+from privcfs.public.candidates.within_schema import WithinSchema
 from privcfs.public.context import PublicContext
+from privcfs.public.goals import Goal, all_but, one_of
 from privcfs.tables.edges import EdgeListReader
 
 REHEARSED_DRAW = "rehearsed"  # the name of the guided draw in a vault file
@@ -43,7 +47,7 @@ def method_of(method: Table, actionable: Table, metadata: Path | None, context: 
 def _choices(method: Table, actionable: Table, metadata: Path | None, context: PublicContext) -> Method:
     """Candidate rule, utility and mechanism or guide."""
     restriction, costs = _restriction(actionable, metadata, context)
-    rule = _choice(method, "candidates", RULES, "small-sets")
+    rule = _rule(method, context)
     utility = _choice(method, "utility", {**UTILITIES, **EXPLAINERS}, "gated")
     if restriction != Restriction() or actionable:
         rule = rule.restricted(restriction)
@@ -59,6 +63,30 @@ def _choices(method: Table, actionable: Table, metadata: Path | None, context: P
         raise SettingsError("vault file: method.disclosed must be a number from 0 to 1, without quotes.")
     rehearsal = Rehearsal(Worlds(disclosed=disclosed), costs=costs)
     return Method(rule, utility, guide=_choice(method, "reads", READS, WHOLE_GRAPH)(rehearsal))
+
+
+def _rule(method: Table, context: PublicContext) -> CandidateRule:
+    """The candidate rule; with a schema every rule is kept to it, and recourse is the one that is usual."""
+    rule = _choice(method, "candidates", RULES, "small-sets" if context.schema is None else "recourse")
+    if context.schema is None and isinstance(rule, Recourse):
+        raise SettingsError(
+            f"vault file: method.candidates = {method['candidates']!r} needs a schema of features; name it as "
+            "public.schema, or choose small-sets."
+        )
+    return rule if context.schema is None or rule.keeps_schema else WithinSchema(rule)
+
+
+def _goal(wanted: object, context: PublicContext) -> Goal:
+    """The class to reach, several, or all but some."""
+    count = context.number_of_classes
+    if isinstance(wanted, dict):
+        if set(wanted) != {"not"}:
+            raise ValueError("desired is a class, a list of classes, or { not = [classes] }")
+        avoided = wanted["not"]
+        return all_but([int(one) for one in (avoided if isinstance(avoided, list) else [avoided])], count)
+    if isinstance(wanted, list):
+        return one_of([int(one) for one in wanted], count)
+    return range(count)[int(str(wanted))]
 
 
 def mechanism_of(method: Table) -> Mechanism | None:
@@ -78,10 +106,12 @@ def _restriction(table: Table, metadata: Path | None, context: PublicContext) ->
             None if key not in table else frozenset(context.node(str(node)) for node in table[key])
             for key in ("immutable_nodes", "partners")
         )
-        features = frozenset(int(feature) for feature in table.get("immutable_features", ()))
-        desired = None if "desired" not in table else range(context.number_of_classes)[int(table["desired"])]
+        features = frozenset(
+            column for feature in table.get("immutable_features", ()) for column in context.columns_of(feature)
+        )
+        desired = None if "desired" not in table else _goal(table["desired"], context)
         costs = Costs(**{str(key): int(value) for key, value in dict(table.get("cost", {})).items()})
-    except (TypeError, ValueError, IndexError, InputError) as error:
+    except (TypeError, ValueError, IndexError, AttributeError, InputError, OwnerError) as error:
         raise SettingsError(f"vault file: [actionable] cannot be read: {error}") from None
     allowed = Actionability(immutable or frozenset(), features, partners)
     return Restriction(allowed, desired, _deletions(metadata, context)), costs

@@ -40,6 +40,8 @@ snapshot = "public_edges.csv"    # pairs made public before, and independently o
                                  # with `privcfs train`. Or the model that decides, if that is public.
 # metadata = "known_pairs.csv"   # small-sets and ladders: public pairs that may be deleted, in the snapshot's place
 # node_ids = "nodes.txt"         # one name per line, where nodes have names
+# schema = "features.toml"       # names, units and ranges of features, and how people can change them: answers then
+                                 # name changes, such as LoanDuration: 48 -> 24 months (docs/recourse.md)
 # model_from_snapshot = true     # say so if this model decides and was trained on the snapshot alone
 # prediction_disclosed = true    # say so if people know the decision about themselves
 # snapshot_is_private = true     # say so if `privcfs snapshot` made the snapshot
@@ -69,6 +71,7 @@ head = "head.json"               # the ledger's newest row, kept up to date: a l
 
 [method]
 candidates = "small-sets"        # {rules}
+                                 # With a schema: recourse if left out; every other one is kept to the schema
 utility = "gated"                # {utilities}
 mechanism = "rehearsed"          # rehearsed (guided by imagined graphs), {mechanisms}
 # reads = "own-edges"            # an answer reads the target's own edges and nobody else's, and its price counts for
@@ -79,17 +82,18 @@ mechanism = "rehearsed"          # rehearsed (guided by imagined graphs), {mecha
 # evaluation_seconds = 60        # the most counted work of an evaluation, 10^9 units a second; beyond it the answer is
                                  # drawn from public scores. Work is counted from sizes, never by a clock.
 
-# [actionable]                   # what an answer may name (small-sets and ladders)
+# [actionable]                   # what an answer may name (small-sets, ladders, and all candidates under a schema)
 # immutable_nodes = ["7"]        # their pairs stay as they are
-# immutable_features = [3]
+# immutable_features = [3]       # by number, or by the name in the schema or in the header of features
 # partners = ["1", "2"]          # who may be joined to a target; anyone, if left out
-# desired = 2                    # the class to reach; any other than the present one, if left out
+# desired = 2                    # the class to reach, or several: [1, 2], or all but some: {{ not = [0] }}; any
+                                 # other than the present one, if left out
 # cost = {{ delete = 1, add = 2, mask = 1, most = 4 }}
 """
 KEYS = {
     "graph": {"edges", "id", "simplify", "model", "model_is", "features", "people_know_their_edges"},
     "public": {
-        *("features", "snapshot", "model", "metadata", "node_ids"),
+        *("features", "snapshot", "model", "metadata", "node_ids", "schema"),
         *("model_from_snapshot", "prediction_disclosed", "snapshot_is_private", "sketch"),
     },
     "budget": {

@@ -170,6 +170,7 @@ class VaultFile:
             load_model(self._path("graph" if self._model_is_kept() else "public", "model")),
             node_ids=self._path("public", "node_ids") if "node_ids" in public else None,
             assumptions=self._assumptions(),
+            schema=self._path("public", "schema") if "schema" in public else None,
         )
 
     def _assumptions(self) -> frozenset[Assumption]:

@@ -26,6 +26,7 @@ from privcfs.public.beliefs.imagined import Sampling
 from privcfs.public.beliefs.learned import Learned
 from privcfs.public.candidates.candidates import CandidateRule, Candidates
 from privcfs.public.context import PublicContext
+from privcfs.public.goals import Goal
 from privcfs.public.grid import Grid
 from privcfs.public.interventions import pair
 
@@ -48,7 +49,7 @@ class FarGraphs:
         learned: Beliefs, doubt and calibration.
         worth: What each candidate of the list is worth if it is valid.
         number: How many graphs are imagined.
-        desired: The class that a valid candidate leads to; None for any other than the original one.
+        desired: The class or classes that a valid candidate leads to; None for any other than the original one.
         told: The decision that the person says she was told: an input of hers, never read from the graph; None where
             she says nothing.
     """
@@ -57,7 +58,7 @@ class FarGraphs:
     learned: Learned
     worth: NDArray[np.float32]
     number: int
-    desired: int | None = None
+    desired: Goal = None
     told: int | None = None
 
 

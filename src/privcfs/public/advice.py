@@ -18,6 +18,7 @@ from privcfs.public.epsilon import parse_decimal, show
 from privcfs.public.interventions import Intervention
 from privcfs.public.labels import labels_from_dict, labels_to_dict
 from privcfs.public.release import fault_of
+from privcfs.public.tabular import Row, Tabular, beside, rows_of
 
 KIND, FORMAT = "advice", 1
 NOT_FOR_PUBLICATION = (
@@ -57,7 +58,7 @@ class Change(NamedTuple):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Advice:
+class Advice(Tabular):
     """What a person may change about herself to flip the decision about her, best first.
 
     Attributes:
@@ -73,6 +74,8 @@ class Advice:
         request_id: The name of a paid request; empty, the default, where nothing was paid.
         labels: The public names of the target and of the nodes that the changes name. Default: empty, for nodes without
             names.
+        constraints: The digest of the constraints that the changes keep to; empty, the default, where features have no
+            schema.
     """
 
     target: int
@@ -85,6 +88,7 @@ class Advice:
     analyst: str = ""
     request_id: str = ""
     labels: Mapping[int, str] = field(default_factory=dict, compare=False)
+    constraints: str = ""
 
     def __post_init__(self) -> None:
         named = tuple(
@@ -132,6 +136,19 @@ class Advice:
             return ""
         return (TOLD_USED if self.told in self.believed else TOLD_UNUSED).format(told=self.told)
 
+    def rows(self) -> list[Row]:
+        """One row for each element of each change; alternatives are numbered from 1, the best one."""
+        found: list[Row] = []
+        for number, one in enumerate(self.changes, 1):
+            known: Row = {"target": self.target_name, "alternative": number, "confidence": one.confidence}
+            found += beside(known, rows_of(one.intervention))
+        return found
+
+    @property
+    def caption(self) -> str:
+        """To whom it may be shown."""
+        return self.promise
+
     def to_dict(self) -> dict[str, Any]:
         """The certificate as JSON shows it; its kind is that of advice, so that nobody takes it for a release."""
         return {
@@ -151,6 +168,7 @@ class Advice:
             "analyst": self.analyst,
             "request_id": self.request_id,
             **({"labels": labels_to_dict(self.labels)} if self.labels else {}),
+            **({"constraints": self.constraints} if self.constraints else {}),
         }
 
     def to_json(self) -> str:
@@ -188,6 +206,7 @@ class Advice:
                 analyst=str(fields["analyst"]),
                 request_id=str(fields["request_id"]),
                 labels=labels_from_dict(fields.get("labels", {})),
+                constraints=str(fields.get("constraints", "")),
             )
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
             raise InputError(

@@ -17,8 +17,10 @@ from privcfs.public.assumptions import DEFAULT, Assumption
 from privcfs.public.beliefs.posterior import Posterior
 from privcfs.public.interventions import Intervention
 from privcfs.public.models.model import Model
+from privcfs.public.schema.fitting import refuse_misfit
+from privcfs.public.schema.schema import Schema
 from privcfs.tables.edges import EdgeListReader
-from privcfs.tables.features import TableNames, read_features
+from privcfs.tables.features import TableNames, feature_header, read_features
 from privcfs.tables.names import Nodes, read_node_ids
 from privcfs.tables.neighbours import Neighbours, gather
 from privcfs.tables.store import FEATURES, PAIRS, SUFFIX, checksums_of, open_store, taken
@@ -89,6 +91,8 @@ class PublicContext(FeatureRows):
             nodes have numbers only.
         assumptions: What must be true outside this program for the guarantee to hold; it is printed on each release.
             By default everything but the edges is public. `hiding(...)` makes others.
+        schema: What features are called, which values they can have and what of them a person can change: a file such
+            as "features.toml", or `Schema.read(...)`. By default None: features have numbers, and can be masked.
 
     Raises:
         ContextError: An input cannot be read, or the inputs do not fit each other.
@@ -99,6 +103,7 @@ class PublicContext(FeatureRows):
         "assumptions",
         "base",
         "caches",
+        "columns",
         "digest",
         "features",
         "inputs",
@@ -107,6 +112,7 @@ class PublicContext(FeatureRows):
         "node_ids",
         "nodes",
         "posterior",
+        "schema",
         "sketch",
         "snapshot",
     )
@@ -117,6 +123,8 @@ class PublicContext(FeatureRows):
     inputs: NDArray[np.float32] | None
     node_ids: tuple[str, ...] | None
     nodes: Nodes
+    schema: Schema | None
+    columns: Sequence[str]
     assumptions: frozenset[Assumption]
     digest: str
     caches: dict[Callable[..., Any], Callable[..., Any]]
@@ -133,6 +141,7 @@ class PublicContext(FeatureRows):
         *,
         node_ids: str | Path | Sequence[str] | None = None,
         assumptions: Iterable[Assumption] = DEFAULT,
+        schema: str | Path | Schema | None = None,
     ) -> None:
         if not isinstance(model, Model):
             raise ContextError(f"model is a {type(model).__name__}; load it with privcfs.load_model first.")
@@ -148,6 +157,9 @@ class PublicContext(FeatureRows):
         self.nodes = nodes_of(self.features, self.node_ids)
         self.snapshot = read_snapshot(snapshot, self.nodes)
         self.assumptions = frozenset(assumptions)
+        named = isinstance(features, str | Path) and Path(features).suffix == ".csv"
+        self.columns = feature_header(Path(str(features)), ContextError) if named else ()
+        self.schema = None if schema is None else self._fitting_schema(schema)
         stored = isinstance(features, str | Path) and Path(features).suffix == SUFFIX
         checksums = open_store(Path(str(features)), FEATURES, ContextError).checksums if stored else None
         self.digest = self._digest(checksums or _checksums(self.features))
@@ -179,6 +191,43 @@ class PublicContext(FeatureRows):
     def disclosed(self) -> Neighbours:
         """The pairs of the snapshot as they were disclosed, where `snapshot` also has pairs that a sketch suggests."""
         return self.snapshot if self.base is None else self.base.snapshot
+
+    def _fitting_schema(self, schema: str | Path | Schema) -> Schema:
+        """A schema that fits the feature table; its columns have the names of a CSV file's header."""
+        if not isinstance(schema, Schema):
+            schema = Schema.read(schema, self.columns)
+        refuse_misfit(schema, self.features, self.node_ids, self.features_are_public)
+        return schema
+
+    def columns_of(self, feature: int | str) -> frozenset[int]:
+        """The columns of the feature table that somebody means.
+
+        Args:
+            feature: A column's number, the name of a feature of the schema, or of a column of a CSV file with a header.
+
+        Returns:
+            Numbers of columns.
+
+        Raises:
+            ContextError: There is no such feature.
+        """
+        if isinstance(feature, int):
+            return frozenset({feature})
+        named = None if self.schema is None else self.schema.named(feature)
+        if named is not None:
+            return frozenset(named.columns)
+        if feature in self.columns:
+            return frozenset({list(self.columns).index(feature)})
+        if feature.isdecimal():
+            return frozenset({int(feature)})
+        known = [*(one.name for one in self.schema.features)] if self.schema is not None else list(self.columns)
+        advice = f"choose one of {', '.join(known)[:400]}" if known else "features have no names here; give its number"
+        raise ContextError(f"feature {feature[:80]!r} does not exist; {advice}.")
+
+    @property
+    def features_are_public(self) -> bool:
+        """Whether the features that decide are those of this context."""
+        return Assumption.FEATURES_SECRET not in self.assumptions
 
     @property
     def seed(self) -> int:
@@ -262,6 +311,7 @@ class PublicContext(FeatureRows):
             self.model.digest,
             *sorted(item.name for item in self.assumptions),
             *(self.node_ids or ()),
+            *(() if self.schema is None else ("schema", self.schema.digest)),
         ]
         return hashlib.sha256("\n".join(f"{len(word)}:{word}" for word in words).encode()).hexdigest()
 

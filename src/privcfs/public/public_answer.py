@@ -7,11 +7,12 @@ from typing import Any, final
 from privcfs.public.confidence import in_percent, said
 from privcfs.public.interventions import Intervention
 from privcfs.public.labels import labels_to_dict
+from privcfs.public.tabular import Row, Tabular, beside, rows_of
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class PublicAnswer:
+class PublicAnswer(Tabular):
     """An intervention that public data suggest, with the public probability that it flips the decision.
 
     Attributes:
@@ -30,6 +31,16 @@ class PublicAnswer:
     def __post_init__(self) -> None:
         if self.labels:
             object.__setattr__(self, "intervention", replace(self.intervention, names=self.labels))
+
+    def rows(self) -> list[Row]:
+        """One row for each element of the intervention, with target and confidence."""
+        target = self.labels.get(self.target, str(self.target))
+        return beside({"target": target, "confidence": self.confidence}, rows_of(self.intervention))
+
+    @property
+    def caption(self) -> str:
+        """Where it comes from."""
+        return "From public data alone, for nothing."
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON shows it."""

@@ -13,6 +13,7 @@ from privcfs.public.confidence import in_percent, read_confidence, said
 from privcfs.public.epsilon import parse_epsilon, show
 from privcfs.public.interventions import Intervention
 from privcfs.public.labels import labels_from_dict, labels_to_dict
+from privcfs.public.tabular import Row, Tabular, beside, rows_of
 
 ADJACENCY = "any two private graphs over the same public context"
 FORMAT = 1
@@ -48,7 +49,7 @@ class Guarantee:
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class Release(Tabular):
     """One paid answer with its guarantee: a function of public data and of one private draw.
 
     It does not say whether the intervention flips the decision, because that is private.
@@ -67,6 +68,8 @@ class Release:
             Releases that differ in labels alone are equal.
         confidence: The public probability that the intervention flips the decision, given that it was drawn; None, the
             default, where nothing is believed, as by methods without a guide and by version 0.1.
+        constraints: The digest of the constraints that the intervention keeps to; empty, the default, where features
+            have no schema.
         accounts: What all answers of the vault together may tell about one edge, about a person and about any two
             graphs, where nodes have accounts; empty, the default, where the price counts for everyone.
     """
@@ -83,6 +86,7 @@ class Release:
     labels: Mapping[int, str] = field(default_factory=dict, compare=False)
     confidence: float | None = None
     accounts: str = ""
+    constraints: str = ""
 
     def __post_init__(self) -> None:
         if self.confidence is not None:  # Rounded as it is written, so that reading and writing agree.
@@ -99,6 +103,16 @@ class Release:
     def nodes(self) -> tuple[int, ...]:
         """The target and the nodes that the intervention names, ascending."""
         return tuple(sorted({self.target, *self.intervention.nodes}))
+
+    def rows(self) -> list[Row]:
+        """One row for each element of the intervention, with target, price and confidence."""
+        known = {"target": self.target_name, "epsilon": show(self.epsilon), "confidence": self.confidence}
+        return beside(known, rows_of(self.intervention))
+
+    @property
+    def caption(self) -> str:
+        """What is promised of the answer."""
+        return str(self.guarantee)
 
     def to_dict(self) -> dict[str, Any]:
         """The certificate as JSON shows it; it has `labels` exactly where nodes have names."""
@@ -117,7 +131,8 @@ class Release:
         believed = {} if self.confidence is None else {"confidence": said(self.confidence)}
         named = {"labels": labels_to_dict(self.labels)} if self.labels else {}
         together = {"accounts": self.accounts} if self.accounts else {}
-        return {**fields, **believed, **named, **together}
+        kept = {"constraints": self.constraints} if self.constraints else {}
+        return {**fields, **believed, **named, **together, **kept}
 
     def to_json(self) -> str:
         """Canonical text: the same release is the same bytes."""
@@ -163,6 +178,7 @@ class Release:
                 labels=labels_from_dict(fields.get("labels", {})),
                 confidence=read_confidence(fields.get("confidence")),
                 accounts=str(fields.get("accounts", "")),
+                constraints=str(fields.get("constraints", "")),
             )
         except (KeyError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
             raise InputError(

@@ -202,7 +202,9 @@ def _intervention(fields: dict[str, Any]) -> Intervention:
     try:
         return Intervention.from_dict(fields)
     except (KeyError, TypeError, ValueError):
-        raise InputError("intervention needs the lists delete, add and mask, as certificates have them.") from None
+        raise InputError(
+            "intervention needs the lists delete, add and mask, and maybe change, as certificates have them."
+        ) from None
 
 
 def _losses(service: Service) -> dict[str, Any]:

@@ -111,7 +111,8 @@ def score_ends(candidates: Candidates, utility: Utility) -> tuple[NDArray[np.int
 
 def _corner(candidates: Candidates, utility: Utility, flip: bool, real: bool) -> Outcomes:
     """What a graph would give on which every candidate but the empty set flips, or none; likewise for operations."""
-    rival = 1 if utility.desired is None else utility.desired
+    desired = utility.desired
+    rival = 1 if desired is None else int(np.min(desired))
     logits = np.zeros((max(rival, 1) + 1, len(candidates)))
     logits[0 if rival else 1] = SURE
     logits[rival, 1:] = 2 * SURE * flip

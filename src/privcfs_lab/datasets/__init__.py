@@ -10,7 +10,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 
 from privcfs.errors import InputError
-from privcfs_lab.datasets import arxiv, coauthor, facebook, motifs, planetoid, shipped
+from privcfs_lab.datasets import arxiv, coauthor, facebook, german_credit, motifs, planetoid, shipped
 from privcfs_lab.datasets.dataset import Dataset
 
 Loader = Callable[[Path], Dataset]
@@ -22,6 +22,7 @@ DATASETS: Mapping[str, Loader] = {
     "coauthor-cs": partial(coauthor.load, name="coauthor-cs"),
     "coauthor-physics": partial(coauthor.load, name="coauthor-physics"),
     "facebook": facebook.load,
+    "german-credit": german_credit.load,
     "arxiv": partial(arxiv.load, name="arxiv"),
     "arxiv-core": partial(arxiv.load, name="arxiv-core"),
     **{name: partial(motifs.load, name=name) for name in motifs.NAMES},

@@ -19,6 +19,7 @@ from privcfs_lab.experiments import (
     frontier,
     ground_truth,
     leakage,
+    loan,
     losses,
     models,
     population,
@@ -104,6 +105,9 @@ BEYOND: Mapping[str, Experiment] = {
     "confidence": Experiment(confidence.page, "whether the confidence on a release is right"),
     "advice": Experiment(
         advice.page, "what own edges are worth: advice to the person concerned, and releases that read nothing else"
+    ),
+    "loan": Experiment(
+        loan.page, "German credit with named features: changes that clients can make, their validity and cost"
     ),
     "models": Experiment(models.page, "GraphSAGE, GIN, GAT, three layers, and whole graphs with a known reason"),
     "scale": Experiment(scale.cost, "cost against the number of nodes"),

@@ -22,7 +22,7 @@ from privcfs.errors import InputError
 from privcfs.gate.guidance import Prepared
 from privcfs.gate.ledger.ledger import Request
 from privcfs.gate.mechanisms.mechanism import Mechanism
-from privcfs.gate.method import DEAREST
+from privcfs.gate.method import DEAREST, constraints_digest
 from privcfs.gate.questions.question import Asker, PublicSide, Question, make_request
 from privcfs.private.allowance import Overrun
 from privcfs.private.own_reading import OwnOutcomes
@@ -33,7 +33,9 @@ from privcfs.public.believed import likely
 from privcfs.public.candidates.candidates import Candidates
 from privcfs.public.context import PublicContext
 from privcfs.public.epsilon import Price
+from privcfs.public.interventions import FeatureChange
 from privcfs.public.per_context import per_context
+from privcfs.public.schema.amounts import LONGEST_AMOUNT
 
 MOST_ALTERNATIVES = 10
 
@@ -78,18 +80,19 @@ class Personal:
         return likely({label: float(likelihood[original == label].sum()) for label in classes})
 
     def best(self, number: int) -> list[Change]:
-        """The likeliest changes, best first; none shares an element with one before it."""
+        """The likeliest changes, best first; none shares a pair or a feature with one before it."""
         belief = self.outcomes.belief
         expected = (belief.likelihood @ belief.valid) * belief.worth
+        expected[~self.side.method.rehearsal.costs.allow(self.candidates)] = -2  # Dearer changes are never named.
         expected[0] = -1  # No change is no advice, unless there is nothing to change.
         taken: set[tuple[str, object]] = set()
         found: list[Change] = []
         for position in np.argsort(-expected, kind="stable").tolist():
             if len(found) == number:
                 break
-            operations = self.candidates[position].operations
-            if not operations & taken and (position or not found):
-                taken |= operations
+            subjects = self.candidates[position].subjects
+            if not subjects & taken and expected[position] > -2 and (position or not found):
+                taken |= subjects
                 confidence = belief.guess_confidence(position) if position else 0.0
                 found.append(Change(self.candidates[position], confidence))
         return found
@@ -109,6 +112,7 @@ class Personal:
             analyst="" if paid is None else paid.analyst,
             request_id="" if paid is None else paid.request_id,
             labels=context.labels(nodes),
+            constraints=constraints_digest(self.side.method, context),
         )
 
 
@@ -179,7 +183,22 @@ def _longest_part(side: PublicSide) -> int:
     label = len('"":,') + number + _longest_name(side.context)
     classes = side.context.number_of_classes * (len('"":"0.000",') + number)
     named = 2 * caps.pairs + 1 if side.context.node_ids else 0
-    return caps.pairs * pair + caps.features * (number + 1) + named * label + classes + len('"labels":{},')
+    changed = caps.features * _longest_change(side.context)
+    return caps.pairs * pair + caps.features * (number + 1) + changed + named * label + classes + len('"labels":{},')
+
+
+@per_context(maxsize=1)
+def _longest_change(context: PublicContext) -> int:
+    """Upper bound on the letters of a change of a feature, with its share of the list around it."""
+    if context.schema is None:
+        return 0
+    longest = 0
+    for feature in context.schema.features:
+        words = [LONGEST_AMOUNT if feature.kind == "number" else feature.show(level) for level in feature.levels]
+        value = max(words, key=lambda word: len(json.dumps(word)), default="")
+        change = FeatureChange(feature.name, value or "-", value, feature.unit)
+        longest = max(longest, len(json.dumps(change.to_dict())))
+    return longest + len('"change":[],')
 
 
 @per_context(maxsize=1)

@@ -30,6 +30,7 @@ from privcfs.public.epsilon import Price
 from privcfs.public.grid import Grid
 from privcfs.public.interventions import Intervention
 from privcfs.public.release import Guarantee
+from privcfs.public.schema.of_node import encoded_changes, told
 from privcfs.public.verdict import Verdict
 
 YES_OR_NO = SubsetSelection(Fraction(1, 2))
@@ -46,8 +47,9 @@ class ConfirmQuestion(Question):
         self, side: PublicSide, asker: Asker, target: int | str, intervention: Intervention, epsilon: Price
     ) -> None:
         """Checks everything public."""
-        self.side, self._intervention = side, intervention
+        self.side = side
         node, price = side.context.node(target), side.price(epsilon)
+        self._intervention = told(side.context, node, intervention)
         self._candidates = list_of_one(intervention, node, side.context)
         self.request = replace(
             make_request(side, asker, node, price, YES_OR_NO),
@@ -82,14 +84,16 @@ def list_of_one(intervention: Intervention, target: int, context: PublicContext)
     """A list that ends with this intervention as a whole."""
     checked_intervention(intervention, context)
     pairs = len(intervention.delete) + len(intervention.add)
+    altered = len(intervention.mask) + len(intervention.change)
     return Candidates(
         target=target,
-        caps=Caps(pairs, len(intervention.mask)),
+        caps=Caps(pairs, altered),
         deletions=intervention.delete,
         additions=intervention.add,
         features=intervention.mask,
         pair_sets=tuple(dict.fromkeys([(), tuple(range(pairs))])),
-        feature_sets=tuple(dict.fromkeys([(), tuple(range(len(intervention.mask)))])),
+        feature_sets=tuple(dict.fromkeys([(), tuple(range(altered))])),
+        changes=encoded_changes(context, target, intervention.change),
     )
 
 

@@ -28,6 +28,7 @@ from privcfs.public.context import PublicContext
 from privcfs.public.epsilon import Price, parse_epsilon, show
 from privcfs.public.interventions import Intervention
 from privcfs.public.release import adjacency_of
+from privcfs.public.schema.of_node import encoded_changes
 
 OWNER = "owner"
 
@@ -121,7 +122,8 @@ def make_request(side: PublicSide, asker: Asker, target: int, price: Fraction, m
 
 
 def checked_intervention(intervention: Intervention, context: PublicContext) -> Intervention:
-    """The same intervention; refuses one whose nodes or features do not exist."""
+    """The same intervention; refuses one whose nodes, features or values do not exist."""
+    encoded_changes(context, 0, intervention.change)
     nodes = [node for pair in intervention.delete + intervention.add for node in pair]
     bounds = ((nodes, context.number_of_nodes), (intervention.mask, context.features.shape[1]))
     if any(not 0 <= one < bound for named, bound in bounds for one in named):

@@ -21,7 +21,7 @@ from privcfs.errors import InputError, PrivcfsError
 from privcfs.gate.guidance import Bools, Prepared
 from privcfs.gate.ledger.ledger import Request
 from privcfs.gate.mechanisms.mechanism import Mechanism
-from privcfs.gate.method import Method, dearest, going_beyond
+from privcfs.gate.method import Method, constraints_digest, dearest, going_beyond
 from privcfs.gate.questions.question import (
     Asker,
     PublicSide,
@@ -146,6 +146,7 @@ class ReleaseQuestion(Question):
             labels=context.labels({request.target, *drawn.nodes}),
             confidence=self.confidence(position),
             accounts=self._accounts,
+            constraints=constraints_digest(self._method, context),
         ).to_json()
 
 
@@ -169,15 +170,15 @@ def _prepared(context: PublicContext, method: Method, candidates: Candidates, pr
 def permitted(candidates: Candidates, earlier: Earlier) -> Bools | None:
     """Which candidates earlier, public answers leave; None if there are none.
 
-    With `avoiding`, candidates that share no element with them; with `beyond`, candidates that contain it. The empty
-    set is always left.
+    With `avoiding`, candidates that share no pair and no feature with them; with `beyond`, candidates that contain it.
+    The empty set is always left.
     """
     if not earlier.avoiding and earlier.beyond is None:
         return None
-    taken = {element for one in earlier.avoiding for element in one.operations}
+    taken = {subject for one in earlier.avoiding for subject in one.subjects}
     start = earlier.beyond.operations if earlier.beyond is not None else frozenset()
-    elements = [one.operations for one in candidates]
-    return np.array([not one or (not one & taken and start <= one) for one in elements], np.bool_)
+    left = [not one.size or (not one.subjects & taken and start <= one.operations) for one in candidates]
+    return np.array(left, np.bool_)
 
 
 def refuse_many_levels(method: Method, fault: type[PrivcfsError]) -> None:
@@ -197,4 +198,6 @@ def longest_addition(candidates: Candidates, context: PublicContext) -> int:
     name = max((len(json.dumps(context.label(node))) for node in nodes), default=0)
     pair = len("[,],") + 2 * number + 2 * (len('"":,') + number + name)
     pairs, masks = (max(map(len, sets)) for sets in (candidates.pair_sets, candidates.feature_sets))
-    return pairs * pair + masks * (number + len(","))
+    changes = sorted(len(json.dumps(one.change.to_dict())) for one in candidates.changes)[-masks:] if masks else []
+    changed = sum(changes) + len(changes) * len(",") + len('"change":[],') if changes else 0
+    return pairs * pair + masks * (number + len(",")) + changed

@@ -1,10 +1,10 @@
 """Exact evaluation of every candidate for a two-layer GCN.
 
 Zone: private
-Claim: equals a full-graph forward pass on every candidate, for deletions, additions and masks.
-Why: edge operations change few hidden rows (gcn_hidden_rows.py), and a mask changes the target's own first-layer input
-    by a sum of precomputed vectors. So the distinct hidden rows are few, and the logits under each pair set and each
-    mask are sums over some of them (gcn_readout.py).
+Claim: equals a full-graph forward pass on every candidate, for deletions, additions, masks and changes of features.
+Why: edge operations change few hidden rows (gcn_hidden_rows.py), and a mask or a change of a feature changes the
+    target's own first-layer input by a sum of precomputed vectors. So the distinct hidden rows are few, and the logits
+    under each pair set and each feature set are sums over some of them (gcn_readout.py).
 Check: tests/private/test_evaluators.py::test_both_evaluators_equal_a_full_forward_pass
 """
 
@@ -28,10 +28,10 @@ from privcfs.private.evaluators.gcn_readout import class_logits
 from privcfs.private.evaluators.gcn_work import work
 from privcfs.private.evaluators.outcomes import Outcomes, effective_operations
 from privcfs.private.graph import PrivateGraph
+from privcfs.public.candidates.alterations import taken_inputs
 from privcfs.public.candidates.candidates import Candidates, membership
 from privcfs.public.context import Readable
 from privcfs.public.models.gcn import GCN
-from privcfs.tables.neighbours import places
 
 Floats = NDArray[np.float32]
 Numbers = NDArray[np.int64]
@@ -96,15 +96,12 @@ def _runs(counts: Numbers) -> list[slice]:
 
 def _masked_inputs(context: Readable, model: GCN, candidates: Candidates, allowance: Allowance) -> Floats:
     """The target's first-layer input under every feature set: (hidden units, feature sets)."""
-    target_features, target_values = context.feature_row(candidates.target)
-    features = np.array(candidates.features, np.int64)
+    features, columns = candidates.feature_operations, sum(len(one.columns) for one in candidates.changes)
     units, masks = len(model.first_bias), len(candidates.feature_sets)
-    entries = masks * (len(features) + units) + len(features) * units
-    allowance.spend(work(entries=entries, products=masks * len(features) * units))
-    values_or_zero = np.append(target_values, np.float32(0))  # Position -1 stands for a feature that the target lacks.
-    values = values_or_zero[places(target_features, features)]
-    contributions = values[:, None] * model.first[features]
-    masked_contributions = contributions.T @ membership(candidates.feature_sets, len(features)).T.astype(np.float32)
+    entries = masks * (features + units) + (features + columns) * units
+    allowance.spend(work(entries=entries, products=masks * features * units))
+    contributions = taken_inputs(candidates, context.feature_row(candidates.target), model.first)
+    masked_contributions = contributions.T @ membership(candidates.feature_sets, features).T.astype(np.float32)
     only_target, weight_one, one_segment = np.array([candidates.target]), np.ones(1, np.float32), np.arange(2)
     unmasked = first_layer_sums(context, model, only_target, weight_one, one_segment, allowance)
     return unmasked.T - masked_contributions

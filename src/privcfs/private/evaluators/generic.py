@@ -21,6 +21,7 @@ from privcfs.private.evaluators.generic_rows import Area, Rows, Sharing
 from privcfs.private.evaluators.generic_sharing import sharing_of
 from privcfs.private.evaluators.outcomes import Outcomes, effective_operations
 from privcfs.private.graph import PrivateGraph
+from privcfs.public.candidates.alterations import alter_rows
 from privcfs.public.candidates.candidates import Candidates, membership
 from privcfs.public.context import Readable
 from privcfs.public.models.torch_module import TorchModel
@@ -116,11 +117,10 @@ def _forward(model: TorchModel, context: Readable, candidates: Candidates, parts
     count, stand_ins = int(ends[-1]), max(rows.stand_ins for rows in parts)
     x = np.zeros((count + stand_ins, model.number_of_features), np.float32)
     context.feature_rows(np.concatenate([rows.nodes for rows in parts])).toarray(out=x[:count])
-    masks = membership(candidates.feature_sets, len(candidates.features))
     edges, answers = [], []
     for rows, end in zip(parts, ends, strict=True):
         first = end - len(rows.nodes)
-        x[first : first + len(rows.feature_sets), list(candidates.features)] *= ~masks[rows.feature_sets]
+        alter_rows(x[first : first + len(rows.feature_sets)], candidates, rows.feature_sets)
         edges.append(rows.edges + np.where(rows.edges < len(rows.nodes), first, count - len(rows.nodes)))
         answers.append(first + rows.answers)
     logits: Floats = class_scores(model, x, np.concatenate(edges, axis=1))[np.concatenate(answers)]

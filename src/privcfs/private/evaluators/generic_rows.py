@@ -47,7 +47,7 @@ class Rows:
     """A graph of rows for a module. The rows of the target come first; positions after all rows are stand-ins."""
 
     nodes: Numbers  # of each row
-    feature_sets: Numbers  # which each row of the target is without
+    feature_sets: Numbers  # which each row of the target is altered by
     edges: Numbers  # (2, edges): sources and sinks
     stand_ins: int
     answers: Numbers  # for each candidate the row that gets its class scores

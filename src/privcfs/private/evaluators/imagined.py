@@ -24,6 +24,7 @@ from privcfs.public.beliefs.imagined import Beliefs, Imagined, Sampling, imagine
 from privcfs.public.beliefs.local_graphs import local_graphs
 from privcfs.public.candidates.candidates import Candidates
 from privcfs.public.context import PublicContext
+from privcfs.public.goals import Goal
 from privcfs.public.models.gcn import GCN
 from privcfs.public.models.model import Model
 from privcfs.public.models.torch_module import TorchModel
@@ -55,7 +56,7 @@ def evaluate_on_imagined(
     beliefs: Beliefs,
     candidates: Candidates,
     sampling: Sampling,
-    desired: int | None = None,
+    desired: Goal = None,
     own: OwnEdges | None = None,
 ) -> OnImagined:
     """Evaluates a list on the snapshot and on imagined graphs.
@@ -65,7 +66,7 @@ def evaluate_on_imagined(
         beliefs: What is believed of hidden pairs.
         candidates: The list.
         sampling: How many graphs are imagined; fewer for a long list.
-        desired: The class that a valid candidate leads to; by default any other than the original one.
+        desired: The class or classes that a valid candidate leads to; by default any other than the original one.
         own: The target's own edges, where they are read; by default they are imagined.
 
     Returns:
@@ -99,7 +100,7 @@ def _imagined(
 
 
 def _gcn(
-    context: PublicContext, beliefs: Beliefs, imagined: Imagined, candidates: Candidates, desired: int | None
+    context: PublicContext, beliefs: Beliefs, imagined: Imagined, candidates: Candidates, desired: Goal
 ) -> OnImagined:
     return OnImagined(*margins_on_graphs(context, beliefs.hidden_degrees, imagined, candidates, desired))
 
@@ -109,7 +110,7 @@ def _gcn_logits(context: PublicContext, beliefs: Beliefs, imagined: Imagined, ca
 
 
 def _module(
-    context: PublicContext, beliefs: Beliefs, imagined: Imagined, candidates: Candidates, desired: int | None
+    context: PublicContext, beliefs: Beliefs, imagined: Imagined, candidates: Candidates, desired: Goal
 ) -> OnImagined:
     logits = _module_logits(context, beliefs, imagined, candidates)
     return OnImagined(margins_of(logits, desired), np.nan_to_num(logits[0]).argmax(axis=0))
@@ -128,7 +129,7 @@ def _module_logits(context: PublicContext, __: Beliefs, imagined: Imagined, cand
 class Rehearsed(NamedTuple):
     """How lists are evaluated on imagined graphs for one kind of model: margins, and logits where these are wanted."""
 
-    margins: Callable[[PublicContext, Beliefs, Imagined, Candidates, int | None], OnImagined]
+    margins: Callable[[PublicContext, Beliefs, Imagined, Candidates, Goal], OnImagined]
     logits: Callable[[PublicContext, Beliefs, Imagined, Candidates], Floats]
 
 

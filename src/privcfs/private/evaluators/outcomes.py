@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from privcfs.private.graph import PrivateGraph
 from privcfs.private.sealed import Sealed
 from privcfs.public.candidates.candidates import Candidates
+from privcfs.public.goals import Goal, classes_of
 
 
 @final
@@ -31,12 +32,13 @@ class Outcomes(Sealed):
         """The prediction on the untouched graph: candidate 0 is the empty set. Ties go to the smaller class."""
         return int(np.argmax(self.logits[:, 0]))
 
-    def flips(self, desired: int | None = None) -> NDArray[np.bool_]:
-        """Whether each candidate changes the prediction; with `desired`, whether it changes it to that class."""
+    def flips(self, desired: Goal = None) -> NDArray[np.bool_]:
+        """Whether each candidate changes the prediction; with `desired`, whether to that class or one of these."""
         original = self.original()
         if desired is not None:
-            wanted: NDArray[np.bool_] = (self.predictions() == desired) & (desired != original)
-            return wanted
+            wanted = classes_of(desired, len(self.logits))
+            reached: NDArray[np.bool_] = wanted[self.predictions()] & ~wanted[original]
+            return reached
         kept = self.logits[original]
         flips = np.zeros(kept.shape, np.bool_)
         for rival, scores in enumerate(self.logits):

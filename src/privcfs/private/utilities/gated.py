@@ -20,16 +20,17 @@ from privcfs.private.evaluators.outcomes import Outcomes
 from privcfs.private.utilities.utility import Scores, Utility
 from privcfs.private.utilities.weights import Weights, size_and_plausibility
 from privcfs.public.candidates.candidates import Candidates, Caps
+from privcfs.public.goals import Goal
 from privcfs.public.grid import Grid
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Gated(Utility):
-    """Validity first, then small, then plausible. With `desired`, only a change to that class counts as a flip."""
+    """Validity first, then small, then plausible. With `desired`, only a change to such a class counts as a flip."""
 
     weights: Weights = Weights()
-    desired: int | None = None
+    desired: Goal = None
 
     def grid(self, caps: Caps) -> Grid:
         return _grid(self.weights, caps)
@@ -46,7 +47,7 @@ class Gated(Utility):
     def valid(self, outcomes: Outcomes) -> NDArray[np.bool_]:
         return outcomes.flips(self.desired)
 
-    def towards(self, desired: int) -> "Gated":
+    def towards(self, desired: Goal) -> "Gated":
         return replace(self, desired=desired)
 
     def failed(self, candidates: Candidates) -> Scores:

@@ -17,6 +17,7 @@ from privcfs.errors import SettingsError
 from privcfs.private.evaluators.outcomes import Outcomes
 from privcfs.private.sealed import Sealed
 from privcfs.public.candidates.candidates import Candidates, Caps
+from privcfs.public.goals import Goal
 from privcfs.public.grid import Grid
 from privcfs.tables.neighbours import places
 
@@ -41,8 +42,8 @@ class Utility(ABC):
     """Never sees epsilon."""
 
     @property
-    def desired(self) -> int | None:
-        """The class that an answer shall lead to; None, the default, for any other than the present one."""
+    def desired(self) -> Goal:
+        """The class or classes that an answer shall lead to; None, the default, for any other than the present one."""
         return None
 
     @abstractmethod
@@ -57,8 +58,8 @@ class Utility(ABC):
         """Whether each candidate does what is asked for."""
         return outcomes.flips()
 
-    def towards(self, desired: int) -> "Utility":  # noqa: ARG002
-        """The same utility where only a change to the class `desired` counts; one that cannot tell classes refuses."""
+    def towards(self, desired: Goal) -> "Utility":  # noqa: ARG002
+        """The same utility where only a change to `desired` counts; one that cannot tell classes refuses."""
         raise SettingsError("vault file: actionable.desired needs the utility gated.")
 
     @abstractmethod

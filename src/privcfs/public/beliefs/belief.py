@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privcfs.public.beliefs.plan import ShortList, short_list
+from privcfs.public.goals import Goal, best_of, classes_of
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float32]
@@ -83,9 +84,10 @@ class Belief:
             likelihood /= likelihood.sum()
         return likelihood
 
-    def guess(self, most: int | None = None) -> int:
-        """The candidate of highest expected worth, of at most `most` elements: the public guess."""
+    def guess(self, most: int | None = None, allowed: Bools | None = None) -> int:
+        """The candidate of highest expected worth, allowed and of at most `most` elements: the public guess."""
         worth = self.worth if most is None else self.worth * (self.sizes <= most)
+        worth = worth if allowed is None else worth * allowed
         return int(np.argmax((self.likelihood @ self.valid) * worth))
 
     def guess_confidence(self, position: int) -> float:
@@ -125,14 +127,18 @@ class Belief:
         return self.calibration(believed / (self.likelihood @ self.probabilities(chosen, epsilon)))
 
 
-def margins_of(logits: Floats, desired: int | None = None) -> Floats:
+def margins_of(logits: Floats, desired: Goal = None) -> Floats:
     """Margins (graphs, candidates) from logits (candidates, classes, graphs); below 0 where a candidate is valid.
 
     Without `desired`, the margin is the logit of the class without any operation minus the highest other one. With it,
-    it is the highest other logit minus that of the desired class, and infinite where that is the class already.
+    it is the highest other logit minus the highest of the desired classes, and infinite where the class is one already.
     """
     graphs = np.arange(logits.shape[2])
     original = logits[0].argmax(axis=0)
+    if isinstance(desired, tuple):
+        wanted, by_class = classes_of(desired, logits.shape[1]), logits.transpose(1, 0, 2)
+        missing = best_of(by_class, ~wanted) - best_of(by_class, wanted)
+        return np.ascontiguousarray(np.where(wanted[original], np.inf, missing).T.astype(np.float32))
     label = original if desired is None else np.full(len(graphs), desired)
     chosen = logits[:, label, graphs]
     logits[:, label, graphs] = -np.inf

@@ -20,11 +20,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from privcfs.public.beliefs.belief import margins_of
 from privcfs.public.beliefs.hidden_degrees import HiddenDegrees
 from privcfs.public.beliefs.imagined import Imagined
 from privcfs.public.beliefs.pool import pool_of, public_degrees
+from privcfs.public.candidates.alterations import taken_inputs
 from privcfs.public.candidates.candidates import Candidates, Caps, Choice, membership
 from privcfs.public.context import PublicContext
+from privcfs.public.goals import Goal
 from privcfs.public.interventions import Pair
 from privcfs.public.models.gcn import GCN
 from privcfs.public.nearby import some_neighbours
@@ -53,12 +56,15 @@ def logits_on_imagined(
 
 
 def margins_on_graphs(
-    context: PublicContext, law: HiddenDegrees, imagined: Imagined, candidates: Candidates, desired: int | None
+    context: PublicContext, law: HiddenDegrees, imagined: Imagined, candidates: Candidates, desired: Goal
 ) -> tuple[Floats, Numbers]:
     """The margins that `belief.margins_of` finds in these logits, without building them, and the original classes.
 
     Margins have the shape (graphs, candidates).
     """
+    if isinstance(desired, tuple):  # Of several classes the highest logit differs from candidate to candidate.
+        logits = logits_on_imagined(context, law, imagined, candidates)
+        return margins_of(logits, desired), logits[0].argmax(axis=0)
     margins, graphs = np.empty((len(candidates), imagined.number), np.float32), np.arange(imagined.number)
     original = label = np.empty(0, np.int64)
     for group, effects in _effects_by_group(context, law, imagined, candidates):
@@ -189,7 +195,7 @@ class _Setting(NamedTuple):
     deleted: Numbers  # (deletions): the neighbour that a deletion takes away
     added: _Rows  # rows of nodes that the target may be joined to: (additions, units, graphs)
     added_logits: Floats  # (additions, classes, graphs): their floors through the second layer
-    masked: Floats  # (features, units, graphs): what a mask takes from the target's input, the same for all graphs
+    masked: Floats  # (features, units, graphs): what a mask or a change takes from the target's input in every graph
     masked_logits: Floats  # (features, classes, units): the same through the second layer, for each unit alone
     masked_sums: Floats  # (features, classes, 1): sums of these over units
 
@@ -207,7 +213,7 @@ class _Setting(NamedTuple):
         own = variants.rows_of_pairs(model.first_bias)
         of_graph = _pairs_of_graphs(imagined)
         second = np.ascontiguousarray(model.second.T)
-        masked = _masked_inputs(context, model, candidates)
+        masked = taken_inputs(candidates, context.feature_row(candidates.target), model.first)
         masked_logits = masked[:, None] * second
         return cls(
             second=second,
@@ -393,15 +399,6 @@ def _sums_over_neighbours(context: PublicContext, law: HiddenDegrees, nodes: Num
     weights = inverse_roots(context, law, context.snapshot.degrees(neighbour)) * share[position]
     borders = np.searchsorted(position, np.arange(len(nodes) + 1))
     return _segment_sums(weights[:, None] * _inputs(context, neighbour), borders)
-
-
-def _masked_inputs(context: PublicContext, model: GCN, candidates: Candidates) -> Floats:
-    """What masking each feature takes from the target's first-layer input: (features, units)."""
-    numbers, values = context.feature_row(candidates.target)
-    features = np.array(candidates.features, np.int64)
-    value = np.append(values, np.float32(0))[places(numbers, features)]
-    taken: Floats = value[:, None] * model.first[features]
-    return taken
 
 
 def _inputs(context: PublicContext, nodes: Numbers) -> Floats:

@@ -8,6 +8,7 @@ from privcfs.public.candidates.nothing import Nothing
 from privcfs.public.candidates.pairs import LinkPredictor, TwoHop
 from privcfs.public.candidates.partners import Partners
 from privcfs.public.candidates.product import Product
+from privcfs.public.candidates.recourse import Recourse
 from privcfs.public.candidates.small_sets import SmallSets
 from privcfs.public.candidates.top_influence import Schema
 
@@ -22,5 +23,7 @@ RULES: Mapping[str, CandidateRule] = {
     "link-predictor": SmallSets(deletions=LinkPredictor()),
     "schema-sets": SmallSets(features=Schema()),
     "ladders": Ladders(),
+    "recourse": Recourse(),
+    "recourse-features": Recourse(pairs=False),
     "nothing": Nothing(),
 }

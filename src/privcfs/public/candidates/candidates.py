@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privcfs.errors import SettingsError
+from privcfs.public.candidates.actionability import Actionability
 from privcfs.public.context import PublicContext
-from privcfs.public.interventions import Intervention, Pair
+from privcfs.public.interventions import EncodedChange, Intervention, Pair
 from privcfs.public.labels import labels_to_dict
+from privcfs.public.tabular import Row, Tabular
 
 if TYPE_CHECKING:
     from privcfs.public.candidates.restriction import Restriction
@@ -23,7 +25,10 @@ Choice = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """The most pairs and the most features that one candidate of a rule may name, and the most elements in all."""
+    """The most pairs and the most features that one candidate of a rule may name, and the most elements in all.
+
+    Features count alike whether they are masked or set to another value.
+    """
 
     pairs: int
     features: int
@@ -37,11 +42,12 @@ class Caps:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
+class Candidates(Tabular):
     """Combinations of a pair set with a feature set, in a fixed public order; the first is the empty set.
 
-    A pair set holds positions in `deletions + additions`, a feature set positions in `features`. Each pair set comes
-    with all feature sets or, where the caps bound the elements in all, with the first so many: those that still fit.
+    A pair set holds positions in `deletions + additions`, a feature set positions in `features + changes`: features
+    that are masked, then features that are set to another value. Each pair set comes with all feature sets or, where
+    the caps bound the elements in all, with the first so many: those that still fit.
     """
 
     target: int
@@ -52,6 +58,7 @@ class Candidates:
     pair_sets: tuple[Choice, ...] = ((),)
     feature_sets: tuple[Choice, ...] = ((),)
     names: Mapping[int, str] = field(default_factory=dict, repr=False, compare=False)  # public, of nodes; for people
+    changes: tuple[EncodedChange, ...] = ()
     starts: NDArray[np.int64] = field(
         init=False, repr=False, compare=False
     )  # of each pair set's candidates, and the end
@@ -66,6 +73,11 @@ class Candidates:
     def nodes(self) -> tuple[int, ...]:
         """The target and the nodes of every pair that a candidate may name, ascending."""
         return tuple(sorted({self.target, *(node for ends in self.deletions + self.additions for node in ends)}))
+
+    @property
+    def feature_operations(self) -> int:
+        """How many masks and changes the feature sets choose from."""
+        return len(self.features) + len(self.changes)
 
     @property
     def feature_set_counts(self) -> NDArray[np.int64]:
@@ -90,12 +102,14 @@ class Candidates:
         pair_set = int(np.searchsorted(self.starts, position, side="right")) - 1
         feature_set = position - int(self.starts[pair_set])
         chosen = self.pair_sets[pair_set]
-        border = len(self.deletions)
+        border, masks = len(self.deletions), len(self.features)
+        altered = self.feature_sets[feature_set]
         return Intervention(
             delete=tuple(self.deletions[i] for i in chosen if i < border),
             add=tuple(self.additions[i - border] for i in chosen if i >= border),
-            mask=tuple(self.features[i] for i in self.feature_sets[feature_set]),
+            mask=tuple(self.features[i] for i in altered if i < masks),
             names=self.names,
+            change=tuple(self.changes[i - masks].change for i in altered if i >= masks),
         )
 
     def __iter__(self) -> Iterator[Intervention]:
@@ -104,6 +118,17 @@ class Candidates:
     def named(self, context: PublicContext) -> "Candidates":
         """The same candidates, which now carry the public names of their nodes."""
         return replace(self, names=context.labels(self.nodes))
+
+    def rows(self) -> list[Row]:
+        """One row for each candidate, with its number, its size and what it says."""
+        return [{"candidate": number, "size": one.size, "says": str(one)} for number, one in enumerate(self)]
+
+    @property
+    def caption(self) -> str:
+        """About whom, and how many."""
+        return (
+            f"Node {self.names.get(self.target, str(self.target))}: {len(self):,} candidates, from public data alone."
+        )
 
     def to_dict(self, most: int) -> dict[str, Any]:
         """The list as JSON shows it everywhere: what it is made of, and its first `most` candidates."""
@@ -114,6 +139,7 @@ class Candidates:
             "deletable": [list(pair) for pair in self.deletions],
             "addable": [list(pair) for pair in self.additions],
             "maskable": list(self.features),
+            **({"changeable": [one.change.to_dict() for one in self.changes]} if self.changes else {}),
             "listed": [self[position].to_dict() for position in range(min(most, len(self)))],
         }
 
@@ -125,6 +151,16 @@ class CandidateRule(ABC):
     @abstractmethod
     def caps(self) -> Caps:
         """Public bounds on the size of a candidate, whatever the target."""
+
+    @property
+    def allowed(self) -> Actionability:
+        """Which nodes and features candidates may name; by default all."""
+        return Actionability()
+
+    @property
+    def keeps_schema(self) -> bool:
+        """Whether every candidate is a change that the schema of the context permits; by default not."""
+        return False
 
     @abstractmethod
     def propose(self, context: PublicContext, target: int) -> Candidates:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privcfs.errors import SettingsError
-from privcfs.public.candidates.candidates import Candidates, lengths, membership
+from privcfs.public.candidates.candidates import Candidates, membership
 
 LARGEST_COST = 1000  # of one operation
 Numbers = NDArray[np.int64]
@@ -16,7 +16,10 @@ Numbers = NDArray[np.int64]
 @final
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Costs of operations: among equally sure answers the cheaper is preferred."""
+    """Costs of operations: among equally sure answers the cheaper is preferred.
+
+    Changes of features cost what the schema says, in the same currency.
+    """
 
     delete: int = 1
     add: int = 1
@@ -38,7 +41,8 @@ class Costs:
         """The cost of each candidate."""
         each = np.repeat([self.delete, self.add], [len(candidates.deletions), len(candidates.additions)])
         pairs = membership(candidates.pair_sets, len(each)) @ each
-        masks = self.mask * lengths(candidates.feature_sets)
+        each = np.array([self.mask] * len(candidates.features) + [one.cost for one in candidates.changes], np.int64)
+        masks = membership(candidates.feature_sets, len(each)) @ each
         pair_set, feature_set = candidates.parts()
         costs: Numbers = pairs[pair_set] + masks[feature_set]
         return costs

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from privcfs.public.candidates.actionability import Actionability, check_nodes
 from privcfs.public.context import PublicContext
+from privcfs.public.goals import Goal
 from privcfs.public.interventions import Pair, pair
 from privcfs.public.nearby import HUB, nearby, snapshot_logits
 from privcfs.public.per_context import per_context
@@ -33,15 +34,15 @@ class Partners:
 
     `away` partners lower the margin of the target's class on the snapshot most, and `towards` partners raise it most:
     both directions, because the snapshot's prediction can be wrong. With a `desired` class, the first kind raise the
-    margin of that class. For each of the next `rivals` likeliest classes, `for_each_rival` further partners raise the
-    margin of that class most. After these, `beyond` pairs may join such a partner to a public neighbour of the target.
-    With `own`, all pairs of the target as the person concerned knows them, these take the place of its snapshot pairs;
-    they never stand in the text of a rule, which names a method.
+    margin of that class, or of several classes the highest margin. For each of the next `rivals` likeliest classes,
+    `for_each_rival` further partners raise the margin of that class most. After these, `beyond` pairs may join such a
+    partner to a public neighbour of the target. With `own`, all pairs of the target as the person concerned knows them,
+    these take the place of its snapshot pairs; they never stand in the text of a rule, which names a method.
     """
 
     away: int = 4
     towards: int = 2
-    desired: int | None = None
+    desired: Goal = None
     beyond: int = 0
     rivals: int = 3
     for_each_rival: int = 2
@@ -79,9 +80,10 @@ class ScoredPartners:
     own_logits: Floats
     joinable: NDArray[np.bool_]
 
-    def rising_to(self, label: int) -> Numbers:
-        """The joinable nodes, first those that pull the target most towards a class; ties by number."""
-        return self.nodes[self.joinable][np.argsort(-self.margins[self.joinable, label], kind="stable")]
+    def rising_to(self, label: int | tuple[int, ...]) -> Numbers:
+        """The joinable nodes, first those that pull it most towards a class, or one of several; ties by number."""
+        margins = self.margins[self.joinable][:, np.atleast_1d(label)].max(axis=1)
+        return self.nodes[self.joinable][np.argsort(-margins, kind="stable")]
 
     def falling_from(self, label: int) -> Numbers:
         """The joinable nodes, first those that pull the target least towards a class; ties by number."""

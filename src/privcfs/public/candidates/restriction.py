@@ -5,6 +5,7 @@ from typing import final
 
 from privcfs.public.candidates.actionability import Actionability
 from privcfs.public.candidates.pairs import PairUniverse
+from privcfs.public.goals import Goal
 
 
 @final
@@ -13,5 +14,5 @@ class Restriction:
     """Public settings of the owner, the same for every private graph."""
 
     allowed: Actionability = Actionability()
-    desired: int | None = None  # the class to reach; any class other than the present one, where there is none
+    desired: Goal = None  # the class or classes to reach; any other than the present one, where there is none
     deletions: PairUniverse | None = None  # the pairs that may be deleted; the rule's own, where there is none

@@ -119,6 +119,32 @@ class GCN(Model):
         messages /= new_root_degrees
         return messages
 
+    def responses(
+        self, features: sp.csr_array, pairs: NDArray[np.int64], node: int, rows: NDArray[np.float32]
+    ) -> NDArray[np.float64]:
+        """The logits of one node if its features were each of some rows.
+
+        Args:
+            features: The feature table.
+            pairs: The undirected edges, each once.
+            node: The node.
+            rows: Its features instead of those in the table: (rows, features).
+
+        Returns:
+            One row for each of the rows, one column for each class; exact.
+        """
+        normalised = normalised_adjacency(features.shape[0], pairs)
+        read, weights = normalised[[node]].indices, normalised[[node]].data
+        inputs = features.astype(np.float64) @ self.first
+        hidden = normalised[read] @ inputs + self.first_bias
+        reached = normalised[read][:, [node]].toarray()
+        moved = rows.astype(np.float64) @ self.first - inputs[node]
+        sums = np.zeros_like(moved)
+        for row, share, weight in zip(hidden, reached[:, 0], weights, strict=True):
+            sums += weight * np.maximum(row + share * moved, 0)
+        responses: NDArray[np.float64] = sums @ self.second + self.second_bias
+        return responses
+
     def logits(self, features: sp.csr_array, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
         """The logits of every node.
 

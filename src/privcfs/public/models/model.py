@@ -42,6 +42,20 @@ class Model(ABC):
         """Each node's features times the first layer's weights, if this model's evaluator keeps that; else None."""
         return None
 
+    def responses(
+        self, features: sp.csr_array, pairs: NDArray[np.int64], node: int, rows: NDArray[np.float32]
+    ) -> NDArray[np.float64]:
+        """The logits of one node if its features were each of some rows: (rows, classes).
+
+        This guides the choice of candidates; no promise rests on it, so a model may estimate.
+        """
+        found = []
+        for row in rows:
+            above, below = features[:node], features[node + 1 :]
+            table = sp.vstack([above, sp.csr_array(row[None]), below], format="csr")
+            found.append(self.logits(sp.csr_array(table), pairs)[node])
+        return np.array(found, np.float64).reshape(len(rows), self.number_of_classes)
+
     def messages(self, features: sp.csr_array, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
         """What each node would add to the logits of a target that is joined to it: (nodes, classes).
 

@@ -77,6 +77,33 @@ class TorchModel(Model):
                 return weights
         return np.ones(self._features)
 
+    def responses(
+        self, features: sp.csr_array, pairs: NDArray[np.int64], node: int, rows: NDArray[np.float32]
+    ) -> NDArray[np.float64]:
+        """Estimates the logits of one node if its features were each of some rows, by the gradient of each class.
+
+        Args:
+            features: The feature table.
+            pairs: The undirected edges, each once.
+            node: The node.
+            rows: Its features instead of those in the table: (rows, features).
+
+        Returns:
+            One row for each of the rows, one column for each class.
+        """
+        import torch
+
+        both = np.concatenate([pairs, pairs[:, ::-1]]).T
+        table = torch.from_numpy(features.toarray()).requires_grad_()
+        with torch.enable_grad():
+            scores = self.module(table, torch.from_numpy(np.ascontiguousarray(both)))[node]
+            gradients = [torch.autograd.grad(one, table, retain_graph=True)[0][node] for one in scores]
+        slopes = torch.stack(gradients).double().numpy()
+        present = scores.detach().double().numpy()
+        moved = rows.astype(np.float64) - features[[node]].toarray()
+        estimated: NDArray[np.float64] = present + moved @ slopes.T
+        return estimated
+
     def logits(self, features: sp.csr_array, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
         """The logits of every node.
 

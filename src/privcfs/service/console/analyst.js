@@ -1,6 +1,6 @@
 // Asking about a node: first what is free, then what a price buys.
 
-import { ask, delayed, describe, facts, find, fromNano, guarded, inPercent, latest, make, mark, pairInWords, priceProblem, say, toNano } from "./common.js";
+import { ask, delayed, describe, facts, featureInWords, find, fromNano, guarded, inPercent, latest, make, mark, pairInWords, priceProblem, say, toNano } from "./common.js";
 import { chance, classBars, gauge } from "./drawing.js";
 import { nodeField } from "./node_field.js";
 import { answerView, leftInWords } from "./answers.js";
@@ -52,7 +52,9 @@ async function showFree(name) {
     make("p", { className: "help" }, `${list.number.toLocaleString("en")} candidates, the same whatever the private connections are.`),
     ...chips("Connections that may be deleted", pairs(list.deletable)),
     ...chips("Connections that may be added", pairs(list.addable)),
-    ...chips("Features that may be masked", list.maskable.map((one) => `feature ${one}`)),
+    ...(list.changeable
+      ? chips("Features that may be changed", list.changeable.map(featureInWords))
+      : chips("Features that may be masked", list.maskable.map((one) => `feature ${one}`))),
   );
 }
 

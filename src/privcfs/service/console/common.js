@@ -148,11 +148,17 @@ export function mark(field, problem) {
 export const nameOf = (node, labels) => labels?.[node] ?? String(node);
 export const pairInWords = ([one, other], labels) => `${nameOf(one, labels)} - ${nameOf(other, labels)}`;
 
+export function featureInWords({ feature, from, to, unit }) {
+  const value = unit ? `${to} ${unit}` : to;
+  return from ? `${feature}: ${from} -> ${value}` : `set ${feature} to ${value}`;
+}
+
 export function describe({ intervention, labels }) {
   const parts = [
     ...intervention.delete.map((ends) => `delete ${pairInWords(ends, labels)}`),
     ...intervention.add.map((ends) => `add ${pairInWords(ends, labels)}`),
     ...intervention.mask.map((feature) => `mask feature ${feature}`),
+    ...(intervention.change ?? []).map(featureInWords),
   ];
   return parts.length ? parts.join(", ") : "no intervention";
 }

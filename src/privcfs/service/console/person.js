@@ -1,6 +1,6 @@
 // The page of a person: what she can change about herself, in plain words. It is for her alone.
 
-import { ask, download, find, guarded, make, mark, nameOf, priceProblem, say, session } from "./common.js";
+import { ask, download, featureInWords, find, guarded, make, mark, nameOf, priceProblem, say, session } from "./common.js";
 import { chance, classBars, classInWords, neighbourhood } from "./drawing.js";
 
 let advice = null;
@@ -34,6 +34,7 @@ function toPerson({ intervention }, target, labels) {
     ...intervention.delete.map((pair) => (hers(pair) ? `end your connection with ${nameOf(other(pair), labels)}` : `the connection ${between(pair)} ends`)),
     ...intervention.add.map((pair) => (hers(pair) ? `connect with ${nameOf(other(pair), labels)}` : `a connection ${between(pair)} is made`)),
     ...intervention.mask.map((feature) => `leave out feature ${feature}`),
+    ...(intervention.change ?? []).map(featureInWords),
   ];
   if (!parts.length) return ["No change is known that would help"];
   return parts.map((part) => part[0].toUpperCase() + part.slice(1));

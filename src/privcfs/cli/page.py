@@ -99,7 +99,7 @@ def advice_page(advice: Advice, context: PublicContext) -> str:
 
 def neighbourhood(target: int, intervention: Intervention, context: PublicContext) -> str:
     """The target, its snapshot neighbours and the changes, as SVG."""
-    near = context.snapshot.neighbours(target)
+    near = context.disclosed.neighbours(target)
     others = sorted({*near, *intervention.nodes} - {target})
     place: dict[int, tuple[float, float]] = {target: (210.0, 150.0)}
     for position, node in enumerate(others):

@@ -124,7 +124,7 @@ def candidates(
 @ROUTER.get("/v1/neighbourhood/{target:path}", summary="The public pairs around a node; free")
 def neighbourhood(service: This, target: Node, key: Caller) -> dict[str, Any]:
     check_may_ask(service, key, target)
-    node, snapshot = service.vault.context.node(target), service.vault.context.snapshot
+    node, snapshot = service.vault.context.node(target), service.vault.context.disclosed
     near = [int(one) for one in snapshot.neighbours(node)][:MOST_NEIGHBOURS]
     shown = {node, *near}
     among = {tuple(sorted((one, int(other)))) for one in shown for other in snapshot.neighbours(one) if other in shown}

@@ -62,12 +62,13 @@ RECORD = np.dtype(
 @final
 @dataclass(frozen=True, slots=True)
 class Sketched(Work):
-    """Every way to answer everyone at one total loss for one edge."""
+    """Ways to answer everyone at one total loss for one edge: the free guess and advice, or every way."""
 
     data: str
     population: str
     disclosed: float
     total: str
+    every_way: bool = True
     trained_on: TrainedOn = "all edges"
 
     @property
@@ -75,7 +76,7 @@ class Sketched(Work):
         return f"{self.data}, {self.disclosed:.0%} disclosed, total {self.total}"
 
     def records(self, world: Simulation, most: int | None) -> Records:
-        scene = Scene.of(world, self.disclosed, Fraction(self.total))
+        scene = Scene.of(world, self.disclosed, Fraction(self.total), self.every_way)
         return np.concatenate([scene.measure(target) for target in POPULATIONS[self.population](world)[:most]])
 
 
@@ -87,22 +88,23 @@ class Scene:
     graph: PrivateGraph
     context: PublicContext
     sketched: PublicContext
-    half: PublicContext
-    randomised: PublicContext
+    half: PublicContext | None
+    randomised: PublicContext | None
     rehearsal: Rehearsal
     total: Fraction
 
     @classmethod
-    def of(cls, world: Simulation, disclosed: float, total: Fraction) -> "Scene":
+    def of(cls, world: Simulation, disclosed: float, total: Fraction, every_way: bool) -> "Scene":
         """Sketches are drawn with a seed of the study, so that the page can be made again."""
         base, worlds = world.context(disclosed), Worlds(disclosed=disclosed)
-        whole, half = (
-            with_sketch(base, sketch_of(world, base, SketchPlan.of(price), worlds)) for price in (total, total / 2)
-        )
+        sketched = with_sketch(base, sketch_of(world, base, SketchPlan.of(total), worlds))
+        if not every_way:
+            return cls(world.graph, base, sketched, None, None, Rehearsal(worlds), total)
+        half = with_sketch(base, sketch_of(world, base, SketchPlan.of(total / 2), worlds))
         shown = sketch_of(world, base, SketchPlan(total), worlds).shown_pairs.pairs
         every = np.unique(np.concatenate([base.snapshot.pairs, shown]), axis=0)
         randomised = PublicContext(base.features, every, base.model, assumptions=base.assumptions)
-        return cls(world.graph, base, whole, half, randomised, Rehearsal(worlds), total)
+        return cls(world.graph, base, sketched, half, randomised, Rehearsal(worlds), total)
 
     def measure(self, target: int) -> Records:
         """One record, of exact expectations."""
@@ -115,13 +117,15 @@ class Scene:
         row["target"], row["ceiling"] = target, flips.any()
         row["zero"] = flips[snapshot_guess(self.context, candidates)]
         row["guess"] = flips[public_guess(self.context, candidates, whole).position]
+        row["sketch"], row["confidence"] = self._guess(self.sketched, target, whole)
+        row["advice"] = self._advice(target)
+        if self.half is None or self.randomised is None:
+            return record
         each = self.total / POPULATION
         law = whole.prepare(self.context, candidates, each).mechanism
         row["whole"] = law.probabilities(whole.utility.score(outcomes), each) @ flips
         row["accounts"] = self._by_own_edges(self.context, target, self.total / 2)
         row["mixture"] = self._by_own_edges(self.half, target, self.total / 4)
-        row["sketch"], row["confidence"] = self._guess(self.sketched, target, whole)
-        row["advice"] = self._advice(target)
         believed = whole.candidates.propose(self.randomised, target)
         position = snapshot_guess(self.randomised, believed)
         row["randomised graph"] = evaluate(self.graph, self.context, believed, UNLIMITED).flips()[position]
@@ -177,13 +181,13 @@ ABOVE_WHOLE: Mapping[tuple[str, float, str], float] = {
     ("citeseer", HALF, "8"): 0.04,
 }
 MOST_ERROR = 0.05
-ARMS = ("whole", "accounts", "sketch", "mixture", "randomised graph")
+ARMS = ("whole", "accounts", "mixture", "randomised graph")
 COLUMNS = (
     Column("data"),
     Column("disclosed", ".0%"),
     Column("total"),
     Column("targets", "d"),
-    *(Column(name) for name in ("old row zero", "row zero", "ceiling", *ARMS)),
+    *(Column(name) for name in ("old row zero", "row zero", "ceiling", "sketch", *ARMS)),
     *(Column(name, ".0%") for name in ("share of sketch", "above row zero")),
     *(Column(name) for name in ("confidence", "calibration error", "advice")),
     Column("share of advice", ".0%"),
@@ -191,7 +195,8 @@ COLUMNS = (
 )
 BRIEF = ("data", "disclosed", "total", "old row zero", "row zero", "whole", "accounts", "sketch", "ceiling", "advice")
 ABOUT = (
-    "At most two changes. Every test node is asked about once, and everything that is told together costs the `total` "
+    "At most two changes. The first rows are for all test nodes, the free guess and advice alone; the others for 200 a "
+    "seed and every way. Every test node is asked about once, and everything that is told together costs the `total` "
     "for two graphs that differ in one edge. `whole`: releases that count for the whole graph, each at a thousandth of "
     "the total. `accounts`: releases that read the target's own edges, each at half of the total, because an edge has "
     "two ends. `sketch`: noisy counts by class at 2 and randomised response for all pairs of nodes at the rest of the "
@@ -207,8 +212,15 @@ ABOUT = (
 
 
 def works() -> list[Sketched]:
-    """Three hundred test nodes a seed."""
-    return [Sketched(name, "many", share, total) for share in (HALF, NOTHING) for name in NAMES for total in TOTALS]
+    """The free guess and advice for all test nodes; below them every way for two hundred a seed, half disclosed."""
+    blocks = (("everyone", False, (HALF, NOTHING)), ("sample", True, (HALF,)))
+    return [
+        Sketched(name, population, share, total, every_way)
+        for population, every_way, shares in blocks
+        for share in shares
+        for name in NAMES
+        for total in TOTALS
+    ]
 
 
 def page(study: Study) -> Page:
@@ -228,7 +240,8 @@ def row_of(work: Sketched, found: Records) -> list[Value]:
     forecasts["confidence"], forecasts["valid"], forecasts["weight"] = found["confidence"], found["sketch"], 1
     error = calibration_error(forecasts)
     row: list[Value] = [work.data, work.disclosed, work.total, len(found)]
-    row += [estimate(found[name]) for name in ("zero", "guess", "ceiling", *ARMS)]
+    row += [estimate(found[name]) for name in ("zero", "guess", "ceiling", "sketch")]
+    row += [estimate(found[name]) if work.every_way else None for name in ARMS]
     row += [shares[0], _share(guess, sketch, ceiling), float(found["confidence"].mean()), error]
     return [*row, estimate(found["advice"]), shares[1], _asked(work, found, shares, error)]
 
@@ -241,8 +254,8 @@ def _share(low: float, reached: float, high: float) -> float:
 def _asked(work: Sketched, found: Records, shares: tuple[float, float], error: float) -> str:
     """What was asked for and missed."""
     where = (work.data, work.disclosed, work.total)
-    best = max(float(found[name].mean()) for name in ("sketch", "accounts", "mixture"))
-    above = best - float(found["whole"].mean())
+    ways = [float(found[name].mean()) for name in ("sketch", "accounts", "mixture")]
+    above = max(ways) - float(found["whole"].mean()) if work.every_way else np.inf
     bars = (
         ("share of sketch", SHARES.get(where), shares[0]),
         ("share of advice", ADVICE_SHARES.get(where), shares[1]),

@@ -27,7 +27,7 @@ Floats = NDArray[np.float32]
 Numbers = NDArray[np.int64]
 # A pair that is likelier than this is believed, and part of the graph that guides. One that is likelier than LISTED is
 # listed with its probability. Less likely ones are summed up by class.
-BELIEVED, LISTED = 0.5, 0.01
+BELIEVED, LISTED = 0.5, 0.002
 # Rates of single pairs are kept below this.
 MOST_RATE = 0.9
 # So many entries of a table of pairs are computed at once.

@@ -195,8 +195,8 @@ COLUMNS = (
 )
 BRIEF = ("data", "disclosed", "total", "old row zero", "row zero", "whole", "accounts", "sketch", "ceiling", "advice")
 ABOUT = (
-    "At most two changes. The first rows are for all test nodes, the free guess and advice alone; the others for 200 a "
-    "seed and every way. Every test node is asked about once, and everything that is told together costs the `total` "
+    "At most two changes. Two hundred test nodes a seed. Where nothing is disclosed, the free guess and advice alone "
+    "were measured. Every test node is asked about once, and everything that is told together costs the `total` "
     "for two graphs that differ in one edge. `whole`: releases that count for the whole graph, each at a thousandth of "
     "the total. `accounts`: releases that read the target's own edges, each at half of the total, because an edge has "
     "two ends. `sketch`: noisy counts by class at 2 and randomised response for all pairs of nodes at the rest of the "
@@ -212,12 +212,10 @@ ABOUT = (
 
 
 def works() -> list[Sketched]:
-    """The free guess and advice for all test nodes; below them every way for two hundred a seed, half disclosed."""
-    blocks = (("everyone", False, (HALF, NOTHING)), ("sample", True, (HALF,)))
+    """Every way with half of the edges disclosed, the free guess and advice alone with none."""
     return [
-        Sketched(name, population, share, total, every_way)
-        for population, every_way, shares in blocks
-        for share in shares
+        Sketched(name, "sample", share, total, every_way=share == HALF)
+        for share in (HALF, NOTHING)
         for name in NAMES
         for total in TOTALS
     ]

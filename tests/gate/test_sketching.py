@@ -446,3 +446,24 @@ def test_a_sketch_of_real_data_makes_the_free_guess_better() -> None:
     assert context.disclosed is base.snapshot
     assert len(believed & edges) > 0.75 * len(believed)
     assert len(believed & edges) > 0.6 * len(edges - disclosed)
+
+
+def test_a_sketch_that_is_public_is_not_drawn_again_from_other_edges(
+    tmp_path: Path, ledger: SqliteLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same coins on edges that changed after a crash would show exactly what changed."""
+    world, path = random_world(1, nodes=12), tmp_path / "sketch.bin"
+
+    def crash(content: bytes, room: Path, at: Path) -> None:
+        room.write_bytes(content)
+        room.replace(at)
+        raise SketchError("the process dies")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sketching, "_publish", crash)
+        with pytest.raises(SketchError, match="the process dies"):
+            publish(1, ledger, path)
+    before = path.read_bytes()
+    publish_sketch(private(world.pairs[:1], 12), world.context, ledger, PLAN, Worlds(), path)
+    assert path.read_bytes() == before
+    assert ledger.balance().spent == 3

@@ -98,15 +98,23 @@ def publish_sketch(
             key = keys.key()
             kept.found(ledger.charge_all([request]))
             if kept.lacks(request):
-                parts = draw_sketch(graph, context, plan, lambda use: Coins(key, f"{request.request_id}: {use}"))
-                content = _content(context, plan, worlds, parts)
-                _publish(content, room, path)
-                kept.add(request, hashlib.sha256(content).hexdigest())
+                if not path.exists():  # the same coins on edges that have changed since would show the change
+                    parts = draw_sketch(graph, context, plan, lambda use: Coins(key, f"{request.request_id}: {use}"))
+                    _publish(_content(context, plan, worlds, parts), room, path)
+                kept.add(request, _made(path, context, plan).name)
             known = kept.stored()[0]
     found = read_sketch(path)
     if found.name != known:
         raise SketchError(f"{path.name} is not the sketch that was paid; name the file that was written then.")
     keys.remove()
+    return found
+
+
+def _made(path: Path, context: PublicContext, plan: SketchPlan) -> Sketch:
+    """The sketch at a path, which must be that of this context and plan."""
+    found = read_sketch(path)
+    if (found.context_digest, found.plan) != (context.digest, plan):
+        raise SketchError(f"{path.name} is not the sketch that is paid; move it away, and ask again.")
     return found
 
 

@@ -84,19 +84,22 @@ class Client:
         self,
         target: int | str | None = None,
         *,
-        alternatives: int = 2,
+        alternatives: int | None = None,
         told: int | None = None,
         epsilon: str | None = None,
+        read_others: bool | None = None,
         request_id: str | None = None,
     ) -> Advice:
         """What the person concerned may change about herself, with her own key. It is for her alone.
 
         Args:
             target: Her node; it may be left out, the default, where the key is bound to one.
-            alternatives: How many further changes to name; by default 2.
+            alternatives: How many further changes to name; by default 2 where advice is free, and none where it is
+                paid. Paid changes share the price.
             told: The class that she was told; by default nothing is known of it.
-            epsilon: The price at which other people's edges are read too; by default they are not read, and advice
-                costs nothing.
+            epsilon: The price of what is secret to her; by default advice costs nothing.
+            read_others: Whether other people's edges are read at this price; by default they are where edges alone are
+                secret.
             request_id: Names a paid request; by default a random one.
 
         Returns:
@@ -106,7 +109,7 @@ class Client:
             NotAllowed: The key is not a person's, or is bound to other nodes, or the vault gives no advice.
         """
         name = request_id or secrets.token_hex(16)
-        asked: dict[str, Any] = {"alternatives": alternatives, "told": told}
+        asked: dict[str, Any] = {"alternatives": alternatives, "told": told, "read_others": read_others}
         asked |= {} if target is None else {"target": _target(target)}
         asked |= {} if epsilon is None else {"epsilon": str(epsilon), "request_id": name}
         return Advice.from_json(json.dumps(self._ask("POST", "/v1/advice", asked, name)))

@@ -21,12 +21,27 @@ from privcfs.public.words import share_in_words, to_person
 def advise(
     target: Annotated[str, typer.Argument(help="The node of the person who asks, by number or public name.")],
     alternatives: Annotated[
-        int, typer.Option(help="How many other ways to name beside the best one.", min=0, max=MOST_ALTERNATIVES)
-    ] = 2,
+        int | None,
+        typer.Option(
+            help="How many other ways to name beside the best one: 2 by default where advice is free, none where it "
+            "is paid. Paid ways share the price equally.",
+            min=0,
+            max=MOST_ALTERNATIVES,
+        ),
+    ] = None,
     told: Annotated[int | None, typer.Option(help="The decision that the person was told: a class number.")] = None,
     epsilon: Annotated[
         str | None,
         typer.Option(help="Price at which other people's edges are read too; without it they are not read at all."),
+    ] = None,
+    read_others: Annotated[
+        bool | None,
+        typer.Option(
+            "--read-others/--own-edges-alone",
+            help="What the price is for: other people's edges too (the default where edges alone are secret), or a "
+            "secret model or secret features alone (the default where there are such).",
+            show_default=False,
+        ),
     ] = None,
     page: Annotated[Path | None, typer.Option(help="Also write it as a page with pictures.", metavar="FILE")] = None,
     vault: VaultOption = VAULT,
@@ -42,10 +57,17 @@ def advise(
         raise SettingsError(f"{page} exists; name another file.")
     if epsilon is not None:
         warn(file.account.other_limit(opened.ledger))
-        agree_to_one(opened.cost(epsilon), opened.ledger, analyst, request_id, yes)
+        first = request_id if request_id is None or not alternatives else f"{request_id}/1"
+        agree_to_one(opened.cost(epsilon), opened.ledger, analyst, first, yes)
     with failures_told(opened):
         advice = opened.advise(
-            target, alternatives=alternatives, told=told, epsilon=epsilon, analyst=analyst, request_id=request_id
+            target,
+            alternatives=alternatives,
+            told=told,
+            epsilon=epsilon,
+            read_others=read_others,
+            analyst=analyst,
+            request_id=request_id,
         )
     if page is not None:
         page.write_text(advice_page(advice, opened.context), encoding="utf-8")

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from privcfs.gate.ledger.ledger import Ledger
 from privcfs.gate.method import Method, constraints_of, former_digest, public_digest
+from privcfs.gate.questions.advice import MOST_ALTERNATIVES, together
 from privcfs.gate.vault import Vault
 from privcfs.public.advice import Advice
 from privcfs.public.context import PublicContext
@@ -58,9 +59,21 @@ def verify_advice(advice: Advice, vault: Vault) -> dict[str, bool]:
 def _given(advice: Advice, vault: Vault) -> str | None:
     """What the ledger keeps of paid advice; free advice as it is given now."""
     if advice.epsilon:
-        return vault.ledger.released(advice.analyst, advice.request_id)
+        return _kept(advice, vault.ledger)
     alternatives = max(len(advice.changes) - 1, 0)
     return vault.advise(advice.target, alternatives=alternatives, told=advice.told).to_json()
+
+
+def _kept(advice: Advice, ledger: Ledger) -> str | None:
+    """Paid advice as the ledger has it; changes that were drawn one after the other are put together again."""
+    whole = ledger.released(advice.analyst, advice.request_id)
+    parts: list[Advice] = []
+    while whole is None and len(parts) <= MOST_ALTERNATIVES:
+        part = ledger.released(advice.analyst, f"{advice.request_id}/{len(parts) + 1}")
+        if part is None:
+            break
+        parts.append(Advice.from_json(part))
+    return together(parts, advice.request_id).to_json() if parts else whole
 
 
 def _listed(release: Release, context: PublicContext, method: Method) -> bool:

@@ -72,7 +72,9 @@ def refuse_idle_accounts(method: Method, limit: Limit) -> None:
         )
 
 
-def refuse_advice(people_know_their_edges: bool, is_more_secret: bool, epsilon: Price | None) -> None:
+def refuse_advice(
+    people_know_their_edges: bool, is_more_secret: bool, epsilon: Price | None, read_others: bool | None = None
+) -> None:
     """Advice needs the owner's word about who knows what, and a price where more than edges is secret."""
     if not people_know_their_edges:
         raise NotAllowed(
@@ -82,6 +84,12 @@ def refuse_advice(people_know_their_edges: bool, is_more_secret: bool, epsilon: 
     if is_more_secret and epsilon is None:
         raise NotAllowed(
             "this vault has a secret model or secret features, about which free advice would tell; give a price."
+        )
+    if epsilon is None and read_others:
+        raise InputError("other people's edges are read at a price alone; give epsilon.")
+    if epsilon is not None and read_others is False and not is_more_secret:
+        raise InputError(
+            "nothing is secret here but edges, so without other people's edges advice is free; leave out epsilon."
         )
 
 

@@ -23,7 +23,7 @@ from typing import final
 
 import numpy as np
 
-from privcfs.errors import BudgetExhausted, InputError, PrivcfsError, SettingsError
+from privcfs.errors import BudgetExhausted, InputError, SettingsError
 from privcfs.forks import Order, at_fork
 from privcfs.gate.accounting import Balance, Limit
 from privcfs.gate.failures import FailureLog, Failures
@@ -40,12 +40,12 @@ from privcfs.gate.opening import (
     try_model,
 )
 from privcfs.gate.public_guess import believed_classes, public_guess
-from privcfs.gate.questions.advice import AdviceQuestion, Personal, free_advice
+from privcfs.gate.questions.advice import Paying, Personal, free_advice, paid_advice
 from privcfs.gate.questions.confirm import ConfirmQuestion, list_of_one
 from privcfs.gate.questions.question import OWNER, Asker, PublicSide, Question, checked_name
 from privcfs.gate.questions.release import Earlier, ReleaseQuestion
 from privcfs.gate.questions.select import SelectQuestion
-from privcfs.gate.questions.suggestions import price_of_each
+from privcfs.gate.questions.suggestions import in_turn, price_of_each
 from privcfs.gate.randomness import SystemRandomness
 from privcfs.gate.sketching import refuse_unpaid_sketch
 from privcfs.gate.storing import Storing
@@ -369,16 +369,12 @@ class Vault:
         each, name = price_of_each(self._side, epsilon, number), request_id or token_hex(16)
         checked_name(f"{name}/{number}", "request_id")
         checked_name(analyst, "analyst")
-        found: list[Release] = []
-        for part in range(number):
-            avoiding = [one.intervention for one in found if one.intervention.size]
-            try:
-                one = self.release(target, each, analyst=analyst, request_id=f"{name}/{part + 1}", avoiding=avoiding)
-            except PrivcfsError as error:
-                paid = f" {part} of {number} suggestions are paid and kept under request id {name}." if part else ""
-                raise type(error)(f"{error}{paid}") from None
-            found.append(one)
-        return found
+
+        def draw(request_id: str, before: Sequence[Release]) -> Release:
+            avoiding = [one.intervention for one in before if one.intervention.size]
+            return self.release(target, each, analyst=analyst, request_id=request_id, avoiding=avoiding)
+
+        return in_turn(number, name, draw)
 
     def confirm(
         self,
@@ -449,9 +445,10 @@ class Vault:
         self,
         target: int | str,
         *,
-        alternatives: int = 2,
+        alternatives: int | None = None,
         told: int | None = None,
         epsilon: Price | None = None,
+        read_others: bool | None = None,
         analyst: str = OWNER,
         request_id: str | None = None,
         cap: Fraction | None = None,
@@ -462,10 +459,13 @@ class Vault:
 
         Args:
             target: Her node, by number (int) or by public name (text).
-            alternatives: How many further changes to name, from 0 to 10; by default 2. Paid advice has none.
+            alternatives: How many further changes to name, from 0 to 10; by default 2 where advice is free, and none
+                where it is paid. Paid changes are drawn one after the other, and each takes an equal part of the price.
             told: The decision that she says she was told, as a class; by default it is only believed.
-            epsilon: The price at which other people's edges are read too; by default they are not read, and advice
-                costs nothing. A vault with a secret model or secret features gives no advice without a price.
+            epsilon: The price of what is secret to her; by default advice costs nothing, and reads nothing but her own
+                edges. A vault with a secret model or secret features gives no advice without a price.
+            read_others: Whether other people's edges are read at this price. By default they are where edges alone are
+                secret, and they are not where a model or features are: then the price is for these alone.
             analyst: Who pays; by default "owner".
             request_id: Names a paid request: the same analyst and id return the same advice and pay once. By default a
                 random one.
@@ -476,7 +476,7 @@ class Vault:
 
         Raises:
             NotAllowed: The owner has not said that people know their edges, or advice has a price here.
-            InputError: `alternatives` or `told` is out of range.
+            InputError: `alternatives` or `told` is out of range, or `read_others` and the price do not fit each other.
             UnknownNode: The target is not a node.
             BadEpsilon: The price is not a decimal, or below the least price.
             BudgetExhausted: The price does not fit a limit; nothing is charged.
@@ -485,15 +485,16 @@ class Vault:
                 request id pays nothing.
         """
         node = self.context.node(target)
-        refuse_advice(self._people_know_their_edges, self._readable is not self.context, epsilon)
+        is_more_secret = self._readable is not self.context
+        refuse_advice(self._people_know_their_edges, is_more_secret, epsilon, read_others)
         allowance = Allowance(nominal_seconds(self.method, self._answer_seconds))
-        own = Reader(self._graph, self._readable, allowance, (node,))
+        own = Reader(self._graph, self.context, allowance, (node,))  # what is planned is public to her
         personal = Personal(self._side, node, own, checked_class(told, self.context))
         if epsilon is None:
             with quiet():
-                return free_advice(personal, alternatives)
-        question = AdviceQuestion(Asker(analyst, request_id, cap), personal, epsilon)
-        return Advice.from_json(self._answers([question])[0])
+                return free_advice(personal, 2 if alternatives is None else alternatives)
+        paying = Paying(epsilon, not is_more_secret if read_others is None else read_others, alternatives or 0)
+        return paid_advice(lambda asked: self._answers([asked])[0], personal, Asker(analyst, request_id, cap), paying)
 
     def propose(self, target: int | str) -> Candidates:
         """The public list that a release for this target would be drawn from; costs nothing and reads no edge.

@@ -7,6 +7,7 @@ Why: the reader cuts own edges out of the graph before an evaluator sees them, r
 Check: tests/private/test_reader.py::test_a_question_paid_at_nodes_reads_their_own_edges_alone
 """
 
+from dataclasses import replace
 from typing import final
 
 from privcfs.errors import SealedError
@@ -16,6 +17,7 @@ from privcfs.private.evaluators.outcomes import Outcomes
 from privcfs.private.graph import PrivateGraph
 from privcfs.private.own_reading import FarGraphs, OwnOutcomes, evaluate_own, personal_list
 from privcfs.private.sealed import Sealed
+from privcfs.private.secrets import Secrets
 from privcfs.public.candidates.candidates import CandidateRule, Candidates
 from privcfs.public.context import PublicContext, Readable
 
@@ -50,8 +52,10 @@ class Reader(Sealed):
         return personal_list(self._graph.own(node), rule, context)
 
     def own(self, candidates: Candidates, far: FarGraphs) -> OwnOutcomes:
-        """What is believed under every candidate, given the target's own edges."""
+        """What is believed under every candidate, given the target's own edges; a secret model or table decides."""
         self._refuse_unpaid(candidates.target)
+        if isinstance(self._readable, Secrets):
+            far = replace(far, context=self._readable.deciding(far.context))
         return evaluate_own(self._graph.own(candidates.target), far, candidates, self._allowance)
 
     def _refuse_unpaid(self, node: int) -> None:

@@ -7,6 +7,7 @@ Why: a release depends on it through sealed outcomes alone, and the range of sco
 Check: tests/gate/test_secret_model.py::test_no_digest_and_no_candidate_depends_on_what_is_secret
 """
 
+from copy import copy
 from pathlib import Path
 from typing import final
 
@@ -33,7 +34,7 @@ class Secrets(FeatureRows, Sealed):
         SettingsError: Secret and public nodes, columns, features or classes differ in number.
     """
 
-    __slots__ = ("features", "inputs", "model")
+    __slots__ = ("_deciding", "features", "inputs", "model")
 
     def __init__(
         self,
@@ -54,3 +55,17 @@ class Secrets(FeatureRows, Sealed):
             )
 
         self.inputs = self.model.inputs(self.features)
+        self._deciding: tuple[PublicContext, PublicContext] | None = None
+
+    def deciding(self, context: PublicContext) -> PublicContext:
+        """A context like the public one in which what is secret decides, for graphs imagined around own edges.
+
+        It has the digest of the public one, and so its seed. It is kept here, with what is computed from it.
+        """
+        kept = self._deciding
+        if kept is None or kept[0] is not context:
+            secret = copy(context)
+            secret.features, secret.model, secret.inputs = self.features, self.model, self.inputs
+            secret.caches, secret.learned = {}, {}
+            kept = self._deciding = context, secret
+        return kept[1]

@@ -33,6 +33,11 @@ OTHERS_AT_A_PRICE = (
     "Other people's connections were read at a price of epsilon {epsilon}: for any two graphs in which you have the "
     "same connections, its probabilities differ by a factor of at most e^{epsilon}."
 )
+SECRETS_AT_A_PRICE = (
+    "It is drawn by the same probabilities whatever connections other people have with each other, if the model and "
+    "the features stay the same. What is secret of these was read at a price of epsilon {epsilon}: whatever it is, the "
+    "probabilities differ by a factor of at most e^{epsilon}."
+)
 KNOWS_HER_OWN = (
     "You know all of your own connections: the owner says so of everyone. Otherwise this could tell you of some that "
     "you do not know."
@@ -68,10 +73,13 @@ class Advice(Tabular):
             data and the person's own edges; the true decision is not read.
         context_digest: The digest of the public context and the method.
         assumptions: The names of the assumptions that the promise rests on.
-        epsilon: At which price other people's edges were read. Default: 0, they were not read at all.
+        epsilon: At which price something that is secret to her was read: other people's edges, a secret model, secret
+            features. Default: 0, nothing was.
         told: The decision that the person said she was told, as a class; None, the default, if she said nothing.
         analyst: Who paid; empty, the default, where nothing was paid.
         request_id: The name of a paid request; empty, the default, where nothing was paid.
+        own_edges_alone: Whether the price was for a secret model or secret features alone, so that no other people's
+            edges were read. Default: False.
         labels: The public names of the target and of the nodes that the changes name. Default: empty, for nodes without
             names.
         constraints: The digest of the constraints that the changes keep to; empty, the default, where features have no
@@ -87,6 +95,7 @@ class Advice(Tabular):
     told: int | None = None
     analyst: str = ""
     request_id: str = ""
+    own_edges_alone: bool = False
     labels: Mapping[int, str] = field(default_factory=dict, compare=False)
     constraints: str = ""
 
@@ -120,8 +129,10 @@ class Advice(Tabular):
     @property
     def promise(self) -> str:
         """What it tells about other people's edges, and to whom it may be shown."""
-        others = OTHERS_AT_A_PRICE.format(epsilon=show(self.epsilon)) if self.epsilon else OWN_ALONE
-        return f"{NOT_FOR_PUBLICATION} {others}"
+        if not self.epsilon:
+            return f"{NOT_FOR_PUBLICATION} {OWN_ALONE}"
+        priced = SECRETS_AT_A_PRICE if self.own_edges_alone else OTHERS_AT_A_PRICE
+        return f"{NOT_FOR_PUBLICATION} {priced.format(epsilon=show(self.epsilon))}"
 
     @property
     def premises(self) -> tuple[str, ...]:
@@ -167,6 +178,7 @@ class Advice(Tabular):
             "told": self.told,
             "analyst": self.analyst,
             "request_id": self.request_id,
+            **({"own_edges_alone": True} if self.own_edges_alone else {}),
             **({"labels": labels_to_dict(self.labels)} if self.labels else {}),
             **({"constraints": self.constraints} if self.constraints else {}),
         }
@@ -205,6 +217,7 @@ class Advice(Tabular):
                 told=None if fields["told"] is None else int(fields["told"]),
                 analyst=str(fields["analyst"]),
                 request_id=str(fields["request_id"]),
+                own_edges_alone=fields.get("own_edges_alone") is True,
                 labels=labels_from_dict(fields.get("labels", {})),
                 constraints=str(fields.get("constraints", "")),
             )

@@ -43,6 +43,7 @@ def advice(service: This, asked: AdviceAsked, key: Caller) -> Response:
         alternatives=asked.alternatives,
         told=asked.told,
         epsilon=asked.epsilon,
+        read_others=asked.read_others,
         analyst=key.analyst,
         request_id=asked.request_id,
         cap=key.cap,

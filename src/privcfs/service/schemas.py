@@ -79,15 +79,17 @@ class AdviceAsked(BaseModel):
     """What a person wants to know about herself.
 
     `target` may be left out where the key is bound to one node. `told` is the class that she was told. With `epsilon`
-    other people's edges are read at that price, and there are no alternatives.
+    something that is secret to her is read at that price, and alternatives, which are then 0 by default, share it:
+    other people's edges, unless `read_others` is false; a secret model or secret features.
     """
 
     model_config = ConfigDict(extra="forbid")
 
     target: Text | Number | None = None
-    alternatives: Annotated[int, Field(strict=True, ge=0, le=MOST_ALTERNATIVES)] = 2
+    alternatives: Annotated[int, Field(strict=True, ge=0, le=MOST_ALTERNATIVES)] | None = None
     told: Number | None = None
     epsilon: Price | None = None
+    read_others: Annotated[bool, Field(strict=True)] | None = None
     request_id: RequestId | None = None
 
 

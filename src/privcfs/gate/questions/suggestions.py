@@ -1,4 +1,4 @@
-"""What each of several suggestions pays, where they share one price.
+"""What each of several suggestions pays, where they share one price, and how they follow each other.
 
 Zone: gate
 Claim: the parts add up to at most the price, and none is below the least price.
@@ -6,15 +6,18 @@ Why: an equal part is rounded down to a decimal; everything here is public.
 Check: tests/gate/test_asking.py::test_suggestions_share_no_element_and_one_price
 """
 
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from typing import TypeVar
 
-from privcfs.errors import BadEpsilon, InputError
+from privcfs.errors import BadEpsilon, InputError, PrivcfsError
 from privcfs.gate.contracts import FixedPrice
 from privcfs.gate.mechanisms.mechanism import Weighed
 from privcfs.gate.questions.question import PublicSide
 from privcfs.public.epsilon import NANO, Price, show
 
 MOST_SUGGESTIONS = 20
+T = TypeVar("T")
 
 
 def price_of_each(side: PublicSide, epsilon: Price, number: int) -> Fraction:
@@ -33,6 +36,18 @@ def price_of_each(side: PublicSide, epsilon: Price, number: int) -> Fraction:
     if number > 1 and side.method.guide is None and not isinstance(side.method.mechanism, Weighed):
         raise InputError(f"suggestions need a base measure; {side.method.mechanism.name} has none.")
     return each
+
+
+def in_turn(number: int, name: str, draw: Callable[[str, Sequence[T]], T]) -> list[T]:
+    """Draws so many answers one after the other. Each has a request id of its own, and knows those before it."""
+    found: list[T] = []
+    for part in range(number):
+        try:
+            found.append(draw(f"{name}/{part + 1}", found))
+        except PrivcfsError as error:
+            paid = f" {part} of {number} suggestions are paid and kept under request id {name}." if part else ""
+            raise type(error)(f"{error}{paid}") from None
+    return found
 
 
 def part_of(price: Fraction, number: int) -> Fraction:

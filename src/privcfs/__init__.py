@@ -1,48 +1,71 @@
 """Private counterfactual explanations for graph neural networks.
 
 The folders are the privacy boundary: `public` is known to everyone, `private` reads edges, `gate` is the only door.
+What is exported here is imported when it is first used, so that `import privcfs` takes no time to speak of.
 """
 
-from privcfs.errors import PrivcfsError
-from privcfs.gate.accounting import Limit
-from privcfs.gate.ledger import open_ledger
-from privcfs.gate.method import Method
-from privcfs.gate.vault import Vault
-from privcfs.owner.answering_time import rehearse_time
-from privcfs.owner.vault_file import open_vault
-from privcfs.private.graph import PrivateGraph
-from privcfs.private.secrets import Secrets
-from privcfs.public.assumptions import Assumption, hiding
-from privcfs.public.context import PublicContext
-from privcfs.public.interventions import FeatureChange, Intervention
-from privcfs.public.models.files import load_model, save_model
-from privcfs.public.models.gcn import GCN
-from privcfs.public.models.torch_module import TorchModel
-from privcfs.public.release import Release
-from privcfs.public.schema.schema import Schema
-from privcfs.public.sketches.knowing import with_sketch
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from privcfs.errors import PrivcfsError as PrivcfsError
+    from privcfs.gate.accounting import Limit as Limit
+    from privcfs.gate.ledger import open_ledger as open_ledger
+    from privcfs.gate.method import Method as Method
+    from privcfs.gate.vault import Vault as Vault
+    from privcfs.owner.answering_time import rehearse_time as rehearse_time
+    from privcfs.owner.vault_file import open_vault as open_vault
+    from privcfs.private.graph import PrivateGraph as PrivateGraph
+    from privcfs.private.secrets import Secrets as Secrets
+    from privcfs.public.assumptions import Assumption as Assumption
+    from privcfs.public.assumptions import hiding as hiding
+    from privcfs.public.context import PublicContext as PublicContext
+    from privcfs.public.interventions import FeatureChange as FeatureChange
+    from privcfs.public.interventions import Intervention as Intervention
+    from privcfs.public.models.files import load_model as load_model
+    from privcfs.public.models.files import save_model as save_model
+    from privcfs.public.models.gcn import GCN as GCN
+    from privcfs.public.models.torch_module import TorchModel as TorchModel
+    from privcfs.public.release import Release as Release
+    from privcfs.public.schema.schema import Schema as Schema
+    from privcfs.public.sketches.knowing import with_sketch as with_sketch
 
 __version__ = "0.1.0"
-__all__ = [
-    "GCN",
-    "Assumption",
-    "FeatureChange",
-    "Intervention",
-    "Limit",
-    "Method",
-    "PrivateGraph",
-    "PrivcfsError",
-    "PublicContext",
-    "Release",
-    "Schema",
-    "Secrets",
-    "TorchModel",
-    "Vault",
-    "hiding",
-    "load_model",
-    "open_ledger",
-    "open_vault",
-    "rehearse_time",
-    "save_model",
-    "with_sketch",
-]
+
+# Where each exported name is defined.
+_HOMES = {
+    "GCN": "public.models.gcn",
+    "Assumption": "public.assumptions",
+    "FeatureChange": "public.interventions",
+    "Intervention": "public.interventions",
+    "Limit": "gate.accounting",
+    "Method": "gate.method",
+    "PrivateGraph": "private.graph",
+    "PrivcfsError": "errors",
+    "PublicContext": "public.context",
+    "Release": "public.release",
+    "Schema": "public.schema.schema",
+    "Secrets": "private.secrets",
+    "TorchModel": "public.models.torch_module",
+    "Vault": "gate.vault",
+    "hiding": "public.assumptions",
+    "load_model": "public.models.files",
+    "open_ledger": "gate.ledger",
+    "open_vault": "owner.vault_file",
+    "rehearse_time": "owner.answering_time",
+    "save_model": "public.models.files",
+    "with_sketch": "public.sketches.knowing",
+}
+__all__ = list(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    """Imports what is exported when it is asked for."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'privcfs' has no attribute {name!r}")
+    return getattr(import_module(f"privcfs.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    """Exported names too, for completion."""
+    return sorted({*globals(), *_HOMES})

@@ -11,7 +11,6 @@ from typing import NamedTuple, final
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
 from privcfs.public.beliefs.hidden_degrees import Growing, HiddenDegrees
 from privcfs.public.beliefs.imagined import Beliefs
@@ -182,7 +181,8 @@ def _tilt(table: _Pairs, sketch: Sketch) -> Floats:
 def _posterior_mean(means: NDArray[np.float64], noisy: Numbers, half: float) -> NDArray[np.float64]:
     """The mean of a Poisson number, given the number with discrete Laplace noise of scale 1 / half."""
     counts = np.arange(LEAST_COUNTS + int(means.max(initial=0) + SPREAD * np.sqrt(means.max(initial=0))))
-    prior = counts * np.log(np.maximum(means, 1e-9))[:, None] - gammaln(counts + 1)
+    log_factorials = np.log(np.maximum(counts, 1)).cumsum()
+    prior = counts * np.log(np.maximum(means, 1e-9))[:, None] - log_factorials
     logs = prior - half * np.abs(noisy[:, None] - counts)
     weights = np.exp(logs - logs.max(axis=1, keepdims=True))
     expected: NDArray[np.float64] = weights @ counts / weights.sum(axis=1)

@@ -162,6 +162,10 @@ def explain(
                     say(f"  request id {release.request_id}")
                     if release.confidence is not None:
                         say(f"  flips the decision with probability {release.confidence:.2f}, by public data alone")
+            if suggestions > 1 and not as_json:
+                together = [f"{sure:.2f}" for sure in opened.confidences(found) if sure is not None]
+                if together:
+                    say(f"  given all of them, they flip it with probability {', '.join(together)}")
             if not as_json:
                 say(f"  (for nothing, public data alone suggest: {_guess_in_words(opened.guess(node))})")
     if not as_json:

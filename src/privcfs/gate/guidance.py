@@ -68,6 +68,15 @@ class Guide(ABC):
     ) -> Prepared:
         """The draw for one target at one price; with `allowed`, from these candidates alone."""
 
+    def belief(
+        self,
+        context: PublicContext,  # noqa: ARG002
+        candidates: Candidates,  # noqa: ARG002
+        utility: Utility,  # noqa: ARG002
+    ) -> Belief | OwnBelief | None:
+        """What is believed about a list; None, the default, where nothing is."""
+        return None
+
 
 @final
 @dataclass(frozen=True, slots=True)

@@ -53,8 +53,11 @@ class OwnEdgeRehearsal(Guide):
         epsilon: Fraction,
         allowed: Bools | None = None,
     ) -> Prepared:
-        belief = _belief(context, self, candidates, utility)
-        return self.rehearsal.prepared(belief, candidates, epsilon, allowed)
+        return self.rehearsal.prepared(self.belief(context, candidates, utility), candidates, epsilon, allowed)
+
+    def belief(self, context: PublicContext, candidates: Candidates, utility: Utility) -> OwnBelief:
+        """What is believed about a list whose answer is scored by own edges."""
+        return _belief(context, self, candidates, utility)
 
 
 @per_context(maxsize=64)

@@ -49,6 +49,7 @@ from privcfs.gate.questions.suggestions import in_turn, price_of_each
 from privcfs.gate.randomness import SystemRandomness
 from privcfs.gate.sketching import refuse_unpaid_sketch
 from privcfs.gate.storing import Storing
+from privcfs.gate.together import confidences_together
 from privcfs.gate.turns import Turns
 from privcfs.private.allowance import Allowance
 from privcfs.private.graph import PrivateGraph
@@ -375,6 +376,23 @@ class Vault:
             return self.release(target, each, analyst=analyst, request_id=request_id, avoiding=avoiding)
 
         return in_turn(number, name, draw)
+
+    def confidences(self, releases: Sequence[Release]) -> list[float | None]:
+        """How sure each of several suggestions is, given all of them; public, and costs nothing.
+
+        A release carries the confidence that it has alone. Suggestions tell about each other: where later ones look
+        as if the earlier did not flip the decision, these become less likely, by Bayes' rule.
+
+        Args:
+            releases: All suggestions of one request, in the order in which they were drawn.
+
+        Returns:
+            For each of them the probability that it flips the decision; None where the method believes nothing.
+
+        Raises:
+            InputError: The list is empty, or these are not the suggestions of one request of this vault in their order.
+        """
+        return confidences_together(self.context, self.method, releases)
 
     def confirm(
         self,

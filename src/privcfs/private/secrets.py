@@ -60,7 +60,13 @@ class Secrets(FeatureRows, Sealed):
     def deciding(self, context: PublicContext) -> PublicContext:
         """A context like the public one in which what is secret decides, for graphs imagined around own edges.
 
-        It has the digest of the public one, and so its seed. It is kept here, with what is computed from it.
+        It is kept here, together with what is computed from it.
+
+        Args:
+            context: The public context.
+
+        Returns:
+            A context with the digest, and so the seed, of the public one.
         """
         kept = self._deciding
         if kept is None or kept[0] is not context:

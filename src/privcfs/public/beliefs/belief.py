@@ -114,17 +114,21 @@ class Belief:
         law: Floats = (1 + (odds - 1) * is_first) / (len(chosen) + odds - 1)
         return law
 
-    def confidences(self, chosen: Numbers, epsilon: float) -> NDArray[np.float64]:
-        """For each chosen candidate the calibrated probability that it is valid, given that it was drawn."""
+    def drawn_and_valid(self, chosen: Numbers, epsilon: float) -> Floats:
+        """The probability, on each graph, that each chosen candidate is valid and is drawn: (graphs, chosen)."""
         order = np.lexsort([chosen, self.sizes[chosen]])
         valid = self.valid[:, chosen]
         sorted_valid = valid[:, order]
         none_before = np.empty_like(sorted_valid)
         none_before[:, order] = np.cumprod(np.column_stack([np.ones(len(valid)), 1 - sorted_valid]), axis=1)[:, :-1]
         odds = float(np.exp(epsilon))
-        drawn_and_valid = valid * (1 + (odds - 1) * none_before)
-        believed = self.likelihood @ drawn_and_valid / (len(chosen) + odds - 1)
-        return self.calibration(believed / (self.likelihood @ self.probabilities(chosen, epsilon)))
+        joint: Floats = valid * ((1 + (odds - 1) * none_before) / (len(chosen) + odds - 1))
+        return joint
+
+    def confidences(self, chosen: Numbers, epsilon: float) -> NDArray[np.float64]:
+        """For each chosen candidate the calibrated probability that it is valid, given that it was drawn."""
+        drawn = self.likelihood @ self.probabilities(chosen, epsilon)
+        return self.calibration(self.likelihood @ self.drawn_and_valid(chosen, epsilon) / drawn)
 
 
 def margins_of(logits: Floats, desired: Goal = None) -> Floats:

@@ -14,7 +14,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from privcfs.public.beliefs.belief import Belief, Bools, Floats, Numbers
+from privcfs.public.beliefs.belief import Belief, Bools, Calibration, Floats, Numbers
 from privcfs.public.beliefs.plan import LONGEST, PATIENCE, ShortList
 
 
@@ -97,10 +97,20 @@ class OwnBelief:
         law: Floats = ((1 + (odds - 1) * self._is_first(chosen)) / (len(chosen) + odds - 1)).astype(np.float32)
         return law
 
+    @property
+    def calibration(self) -> Calibration:
+        """Turns what is believed into probabilities that were right on public data."""
+        return self.whole.calibration
+
+    def drawn_and_valid(self, chosen: Numbers, epsilon: float) -> Floats:
+        """The probability, for each sample and half, that each chosen candidate is valid and is drawn."""
+        joint: Floats = self.probabilities(chosen, epsilon) * self.shares[:, chosen]
+        return joint
+
     def confidences(self, chosen: Numbers, epsilon: float) -> NDArray[np.float64]:
         """For each chosen candidate the calibrated probability that it is valid, given that it was drawn."""
-        law = self.likelihood[:, None] * self.probabilities(chosen, epsilon)
-        return self.whole.calibration((law * self.shares[:, chosen]).sum(axis=0) / law.sum(axis=0))
+        drawn = self.likelihood @ self.probabilities(chosen, epsilon)
+        return self.calibration(self.likelihood @ self.drawn_and_valid(chosen, epsilon) / drawn)
 
     def _is_first(self, chosen: Numbers) -> Floats:
         """1 where a chosen candidate ranks first for a sample; among equals, the one that comes first in the list."""

@@ -6,11 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
 
 ROOT = Path(__file__).parent.parent
 TUTORIALS = ("index.md", "tutorials/owner.md")
-QUIET = {"NO_MKDOCS_2_WARNING": "1"}
 
 
 @pytest.fixture(scope="module")
@@ -24,8 +22,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_page_of_the_documentation_can_be_reached(site: Path) -> None:
     pages = {str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").rglob("*.md")}
-    settings = yaml.load((ROOT / "mkdocs.yml").read_text(), yaml.SafeLoader)
-    named = set(re.findall(r"[\w/-]+\.md", str(settings["nav"])))
+    named = set(re.findall(r"[\w/-]+\.md", (ROOT / "mkdocs.yml").read_text().split("\nnav:\n")[1]))
     listed = {
         f"results/{name}" for name in re.findall(r"\]\(([\w-]+\.md)\)", (ROOT / "docs/results/README.md").read_text())
     }

@@ -45,7 +45,6 @@ app = typer.Typer(
     "Try `privcfs demo` first.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 

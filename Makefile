@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test check certify bench results chaos full-disk load stranger fleet embedded clean
+.PHONY: demo test check docs certify bench results chaos full-disk load stranger fleet embedded clean
 
 demo: $(VENV)/.core            ## release one private counterfactual on embedded real data
 	$(BIN)/privcfs demo
@@ -14,6 +14,9 @@ check: $(VENV)/.test           ## style and types only
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: $(VENV)/.test            ## the documentation as a site in the folder site, which works offline
+	$(BIN)/mkdocs build --strict
 
 certify: $(VENV)/.test         ## rewrite docs/results/certification.md
 	$(BIN)/privcfs-lab reproduce certification --write docs/results

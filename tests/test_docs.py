@@ -62,8 +62,8 @@ def test_the_sample_for_pytorch_geometric_runs(files_of_the_readme: Path) -> Non
     assert done.stdout.splitlines()[-1] == "1"
 
 
-def test_the_commands_of_the_readme_run(files_of_the_readme: Path) -> None:
-    blocks = [part for part in (ROOT / "README.md").read_text().split("```\n") if "\nprivcfs " in f"\n{part}"]
+def test_the_commands_for_an_own_graph_run(files_of_the_readme: Path) -> None:
+    blocks = [part for part in (ROOT / "docs/own-graph.md").read_text().split("```\n") if "\nprivcfs " in f"\n{part}"]
     owners, people = ([line.split("#")[0].strip() for line in one.splitlines()] for one in blocks[:2])
     vault_file = files_of_the_readme / "vault.toml"
     say_so = f"sed -i 's/^# people_know_their_edges/people_know_their_edges/' {vault_file}"

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from privcfs.public.schema.schema import Schema as Schema
     from privcfs.public.sketches.knowing import with_sketch as with_sketch
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Where each exported name is defined.
 _HOMES = {

@@ -13,7 +13,7 @@ import privcfs
 from privcfs.cli.demo import run_demo
 from privcfs.cli.output import console, emit, failures_told, learning, odds, say, warn
 from privcfs.cli.spending import YesOption, agree_to_one
-from privcfs.embedded import NAMES
+from privcfs.embedded import FILES, NAMES, load_dataset
 from privcfs.errors import BudgetExhausted, InputError, SettingsError, VerificationFailed
 from privcfs.gate.accounting import Balance, Limit
 from privcfs.gate.certificates import verify as check
@@ -45,7 +45,6 @@ app = typer.Typer(
     "Try `privcfs demo` first.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -87,21 +86,40 @@ def demo(
 def init(
     path: Annotated[Path, typer.Argument(help="Where to write the vault file.")] = VAULT,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file, and with it the graph id.")] = False,
+    example: Annotated[
+        bool,
+        typer.Option("--example", help="Also write files to practise with: papers of Cora, citations as the secret."),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Write a commented vault file for your own graph."""
     if path.exists() and not force:
         raise SettingsError(f"{path} exists; its graph id ties a graph to its budget. Use --force to replace it.")
     try:
-        path.write_text(template(), encoding="utf-8")
+        if example:
+            write_example(path.parent)
+        path.write_text(template("features.npz" if example else "features.csv"), encoding="utf-8")
     except OSError as error:
-        raise SettingsError(f"{path} cannot be written: {error.strerror}.") from None
+        raise SettingsError(f"{error.filename or path} cannot be written: {error.strerror}.") from None
     if as_json:
         emit({"written": str(path)})
+        return
+    if example:
+        say(f"Wrote {path} and, beside it, {', '.join(FILES)}: 2,708 papers, whose citations play the secret.")
+        say("Half of the citations were drawn as the public pairs. That protects nobody: practise with it, no more.")
+        say(f"Then ask: privcfs guess 42 --vault {path}")
         return
     say(f"Wrote {path}. Put your files where it says, then ask: privcfs explain NODE --epsilon 1 --vault {path}")
     say("Your model is kept: it is not published, and nothing is promised about it. If answers must not tell about it,")
     say('set model_is = "secret" and make a public model that guides: privcfs train --labels labels.csv')
+
+
+def write_example(folder: Path) -> None:
+    """Cora as an owner's files; none that is there already is replaced."""
+    for name in FILES:
+        if (folder / name).exists():
+            raise SettingsError(f"{folder / name} exists; write the example into an empty folder.")
+    load_dataset("cora").write(folder)
 
 
 BeyondOption = Annotated[

@@ -6,6 +6,7 @@ over them must say simulation=True.
 
 from dataclasses import dataclass
 from importlib.resources import as_file, files
+from pathlib import Path
 from typing import final
 
 import numpy as np
@@ -18,11 +19,12 @@ from privcfs.public.assumptions import SIMULATED, Assumption
 from privcfs.public.beliefs.learned import learned_from
 from privcfs.public.beliefs.worlds import Worlds
 from privcfs.public.context import PublicContext
-from privcfs.public.models.files import load_model
+from privcfs.public.models.files import load_model, save_model
 from privcfs.public.models.gcn import GCN
 from privcfs.tables.features import open_arrays
 
 NAMES = ("cora", "citeseer")
+FILES = ("edges.csv", "public_edges.csv", "features.npz", "gcn.safetensors")  # that `Dataset.write` writes
 
 
 @final
@@ -69,6 +71,13 @@ class Dataset:
     def private_graph(self) -> PrivateGraph:
         """A private graph of these pairs."""
         return PrivateGraph.from_edges(self.edges(), number_of_nodes=len(self.labels))
+
+    def write(self, folder: Path) -> None:
+        """Lays the data out as an owner would: the files that a new vault.toml names, features as `.npz`."""
+        np.savetxt(folder / "edges.csv", self.edges(), "%d", ",")
+        np.savetxt(folder / "public_edges.csv", self.snapshot, "%d", ",")
+        sp.save_npz(folder / "features.npz", self.features)
+        save_model(self.model("snapshot"), folder / "gcn.safetensors", {})
 
 
 def load_dataset(name: str) -> Dataset:

@@ -34,7 +34,7 @@ id = "{graph_id}"
 # simplify = true                # drop self-loops and merge repeated rows instead of refusing them
 
 [public]                         # KNOWN TO EVERYONE
-features = "features.csv"        # one row per node: .csv, .npy, or .npz written by scipy.sparse.save_npz
+features = "{features}"        # one row per node: .csv, .npy, or .npz written by scipy.sparse.save_npz
 snapshot = "public_edges.csv"    # pairs made public before, and independently of, the private edges
 # model = "public_model.safetensors"  # for model_is = "secret": made from public data, it guides the search; make it
                                  # with `privcfs train`. Or the model that decides, if that is public.
@@ -108,9 +108,10 @@ KEYS = {
 FORMER_KEYS = {"public": {"backbone": "model", "backbone_from_snapshot": "model_from_snapshot"}}
 
 
-def template() -> str:
-    """A commented vault.toml with a fresh random graph id."""
+def template(features: str = "features.csv") -> str:
+    """A commented vault.toml with a fresh random graph id, for features in a file of this name."""
     return TEMPLATE.format(
+        features=features,
         graph_id=secrets.token_hex(16),
         rules=", ".join(RULES),
         utilities=", ".join([*UTILITIES, *EXPLAINERS]),

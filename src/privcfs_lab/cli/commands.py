@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+import privcfs
 from privcfs.cli.output import complain
 from privcfs.errors import InputError, PrivcfsError, SettingsError
 from privcfs.owner.vault_file import read_vault_file
@@ -31,7 +32,7 @@ app = typer.Typer(
     help="Certificates, benchmarks and experiments: sees both sides, releases nothing.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 DEPTHS = {depth.name: depth for depth in (QUICK, FULL)}
 WriteOption = Annotated[Path | None, typer.Option(help="Also write the result into this folder: Markdown, CSV, JSON.")]
@@ -41,9 +42,17 @@ Seeds = Annotated[
 ]
 
 
+def _version(wanted: bool) -> None:
+    if wanted:
+        console.print(f"privcfs-lab {privcfs.__version__}", highlight=False)
+        raise typer.Exit
+
+
 @app.callback()
-def _root() -> None:
-    """Keeps commands named even while there are few."""
+def _root(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it.")] = False,
+) -> None:
+    """Options that stand before a command."""
 
 
 @app.command()

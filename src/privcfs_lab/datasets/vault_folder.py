@@ -2,11 +2,7 @@
 
 from pathlib import Path
 
-import numpy as np
-import scipy.sparse as sp
-
 from privcfs.embedded import load_dataset
-from privcfs.public.models.files import save_model
 
 SETTINGS = """
 [graph]
@@ -15,8 +11,8 @@ id = "0123456789abcdef0123456789abcdef"
 
 [public]
 features = "features.npz"
-snapshot = "snapshot.csv"
-model = "model.safetensors"
+snapshot = "public_edges.csv"
+model = "gcn.safetensors"
 model_from_snapshot = true
 
 [budget]
@@ -45,11 +41,7 @@ def write_vault(
 
     With a limit per node, answers read own edges alone and are paid from accounts of nodes.
     """
-    data = load_dataset("cora")
-    np.savetxt(folder / "edges.csv", data.edges(), "%d", ",")
-    np.savetxt(folder / "snapshot.csv", data.snapshot, "%d", ",")
-    sp.save_npz(folder / "features.npz", data.features)
-    save_model(data.model("snapshot"), folder / "model.safetensors", {})
+    load_dataset("cora").write(folder)
     more = "" if answer_seconds is None else f'answer_seconds = "{answer_seconds}"\n'
     more += "" if limit_per_node is None else 'reads = "own-edges"\n'
     settings = SETTINGS.format(ledger=ledger, limit=limit, candidates=candidates, mechanism=mechanism, more=more)

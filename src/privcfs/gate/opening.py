@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from privcfs.errors import InputError, ModelError, NotAllowed, SettingsError, SimulatedSnapshot
+from privcfs.errors import GraphError, InputError, ModelError, NotAllowed, SettingsError, SimulatedSnapshot
 from privcfs.gate.accounting import Limit
 from privcfs.gate.method import Method
 from privcfs.gate.questions.release import refuse_many_levels
@@ -72,11 +72,27 @@ def refuse_idle_accounts(method: Method, limit: Limit) -> None:
         )
 
 
-def refuse_advice(
-    people_know_their_edges: bool, is_more_secret: bool, epsilon: Price | None, read_others: bool | None = None
-) -> None:
-    """Advice needs the owner's word about who knows what, and a price where more than edges is secret."""
-    if not people_know_their_edges:
+def known_to_people(known: bool | PrivateGraph, graph: PrivateGraph, context: PublicContext) -> PrivateGraph | None:
+    """The graph of which people may be told their own edges: all of it, the pairs that they know, or nothing (None).
+
+    Public pairs are known to everyone, so they belong to the pairs that people know.
+    """
+    if isinstance(known, bool):
+        return graph if known else None
+    if known.number_of_nodes != graph.number_of_nodes or not graph.includes(known):
+        raise GraphError(
+            "people_know_their_edges has a pair that is not among the private edges, or another number of nodes; give "
+            "those private edges that the people at both ends know."
+        )
+    return known.with_public(context.snapshot)
+
+
+def graph_for_advice(
+    known: PrivateGraph | None, is_more_secret: bool, epsilon: Price | None, read_others: bool | None = None
+) -> PrivateGraph:
+    """The graph that people know, if there may be advice: it needs the owner's word about who knows what, and a price
+    where more than edges is secret."""
+    if known is None:
         raise NotAllowed(
             "this vault gives no advice: its owner has not said that people know all of their own edges, and advice "
             "would tell them about the others. Ask for a release instead."
@@ -91,6 +107,7 @@ def refuse_advice(
         raise InputError(
             "nothing is secret here but edges, so without other people's edges advice is free; leave out epsilon."
         )
+    return known
 
 
 def checked_class(told: int | None, context: PublicContext) -> int | None:

@@ -32,7 +32,8 @@ from privcfs.gate.ledger.ledger import Ledger
 from privcfs.gate.method import Method, checked_seconds, dearest, keeping_schema
 from privcfs.gate.opening import (
     checked_class,
-    refuse_advice,
+    graph_for_advice,
+    known_to_people,
     refuse_confusion,
     refuse_idle_accounts,
     refuse_mismatch,
@@ -87,8 +88,8 @@ class Vault:
         "_answer_seconds",
         "_failures",
         "_graph",
+        "_known",
         "_ledger",
-        "_people_know_their_edges",
         "_randomness",
         "_readable",
         "_side",
@@ -107,7 +108,7 @@ class Vault:
         answer_seconds: float | None = None,
         secrets: Secrets | None = None,
         least_price: Price = LEAST_PRICE,
-        people_know_their_edges: bool = False,
+        people_know_their_edges: bool | PrivateGraph = False,
     ) -> None:
         """Checks that the parts fit each other, opens or makes the ledger, and tries the model on public data.
 
@@ -131,7 +132,9 @@ class Vault:
             least_price: The least epsilon of a question, by default "0.01": whatever an answer tells besides its draw,
                 such as its time, is not to be had for nothing.
             people_know_their_edges: The owner's word that whoever asks for advice about a node knows all edges of that
-                node, as people know their own friendships and contracts. By default False, and advice is refused.
+                node, as people know their own friendships and contracts. Where that is true of some edges only, a
+                graph of these: edges that the people at both ends know. All others, also those of the person who asks,
+                count as other people's. By default False, and advice is refused.
 
         Raises:
             SettingsError: An argument does not fit the others, or the ledger belongs to another graph.
@@ -149,14 +152,16 @@ class Vault:
         self._graph, self._readable = graph, context if secrets is None else secrets
         chosen = keeping_schema(method, context)
         refuse_own_edges_with_secrets(chosen, secrets)
-        self._people_know_their_edges = people_know_their_edges
+        self._known = known_to_people(people_know_their_edges, graph, context)
         try_model(context, chosen, self._readable)
         cap = limit if isinstance(limit, Limit) or limit is None else Limit.of(limit)
         self._ledger = ledger if isinstance(ledger, Ledger) else open_ledger(ledger, cap)
         contract = self._ledger.limit.contract  # a ledger keeps its contract
         refuse_idle_accounts(chosen, self._ledger.limit)
         refuse_unpaid_sketch(context, self._ledger)
-        self._side = PublicSide(context, chosen, contract, parse_epsilon(least_price), self._losses_in_words)
+        people_know_all = self._known is None or self._known is graph
+        least = parse_epsilon(least_price)
+        self._side = PublicSide(context, chosen, contract, least, self._losses_in_words, people_know_all)
         self._storing = Storing(self._ledger)
         graph.bind(self._ledger.graph_id)
         self._randomness = SystemRandomness()
@@ -504,9 +509,9 @@ class Vault:
         """
         node = self.context.node(target)
         is_more_secret = self._readable is not self.context
-        refuse_advice(self._people_know_their_edges, is_more_secret, epsilon, read_others)
+        known = graph_for_advice(self._known, is_more_secret, epsilon, read_others)
         allowance = Allowance(nominal_seconds(self.method, self._answer_seconds))
-        own = Reader(self._graph, self.context, allowance, (node,))  # what is planned is public to her
+        own = Reader(known, self.context, allowance, (node,))  # what is planned is public to her
         personal = Personal(self._side, node, own, checked_class(told, self.context))
         if epsilon is None:
             with quiet():
@@ -595,7 +600,7 @@ class Vault:
             for question, request in zip(questions, requests, strict=True):
                 if answers.lacks(request):
                     with self._turn():
-                        scores = self._scores(question, self._graph, self._readable)
+                        scores = self._scores(question, self._graph_of(question), self._readable)
                         position = question.mechanism.draw(scores, request.epsilon, self._randomness)
                         answers.add(request, question.answer(position))  # kept until it is stored
             return answers.stored()
@@ -624,6 +629,10 @@ class Vault:
         except (Exception, SystemExit) as error:
             self._failures.add_evaluation(self.context.label(question.request.target), error)
             return fallback
+
+    def _graph_of(self, question: Question) -> PrivateGraph:
+        """What a question may read: for the person concerned the edges that people know, where they are not all."""
+        return self._known if question.reads_known and self._known is not None else self._graph
 
     def _losses_in_words(self) -> str:
         """What all answers together may tell, where nodes have accounts. Balances follow from questions, so: public."""

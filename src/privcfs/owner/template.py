@@ -27,7 +27,8 @@ model_is = "kept"                # kept: you do not publish it, and nothing is p
                                  #   account of the model, and a public model must guide the search (below).
 # people_know_their_edges = true # say so if everyone knows all of their own edges, as one knows one's friendships and
                                  # contracts; people can then have advice about themselves, which costs nothing.
-                                 # Never where edges are similarities, reports, or what others declare.
+                                 # Never where edges are similarities, reports, or what others declare: if some are,
+                                 # name a file of the others: people_know_their_edges = "friendships.csv"
 # features = "own_features.csv"  # where features are secret too; the public table then holds what is public of them
 id = "{graph_id}"
                                  # random; ties this graph to one budget. Keep it as long as the graph lives.

@@ -14,7 +14,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple, cast, final
 
-from privcfs.errors import ContextError, SettingsError
+from privcfs.errors import ContextError, GraphError, SettingsError
 from privcfs.gate.accounting import Limit
 from privcfs.gate.contracts import Contract, contract_from
 from privcfs.gate.ledger import SQLITE
@@ -131,7 +131,7 @@ class VaultFile:
             method=method,
             answer_seconds=self.answer_seconds() if answer_seconds is None else answer_seconds,
             secrets=self.secrets(context),
-            people_know_their_edges=self._flag("graph", "people_know_their_edges"),
+            people_know_their_edges=self._known_edges(context),
         )
 
     @property
@@ -280,8 +280,23 @@ class VaultFile:
         names = read_node_ids(self._path("public", "node_ids"), ContextError) if named else None
         return self._edges(int(count), names), names
 
-    def _edges(self, nodes: int, names: tuple[str, ...] | None) -> PrivateGraph:
-        path = self._path("graph", "edges")
+    def _known_edges(self, context: PublicContext) -> bool | PrivateGraph:
+        """Whether people know their own edges: all, none, or those that a file lists."""
+        key = "people_know_their_edges"
+        named = self.tables["graph"].get(key, False)
+        if isinstance(named, str):
+            try:
+                return self._edges(context.number_of_nodes, context.node_ids, key)
+            except GraphError as error:
+                raise GraphError(f"vault file: graph.{key} names {named}, where {error}") from None
+        if not isinstance(named, bool):
+            raise SettingsError(
+                f"vault file: graph.{key} must be true or false, or the file of the edges that people know."
+            )
+        return named
+
+    def _edges(self, nodes: int, names: tuple[str, ...] | None, key: str = "edges") -> PrivateGraph:
+        path = self._path("graph", key)
         if path.suffix == SUFFIX:
             return PrivateGraph.from_store(path, number_of_nodes=nodes)
         read = PrivateGraph.from_parquet if path.suffix == ".parquet" else PrivateGraph.from_csv

@@ -19,7 +19,7 @@ from privcfs.errors import GraphError
 from privcfs.private.sealed import Sealed
 from privcfs.tables.edges import EdgeListReader, edge_index_rows, matrix_rows, networkx_rows
 from privcfs.tables.names import Nodes, read_node_ids
-from privcfs.tables.neighbours import Neighbours
+from privcfs.tables.neighbours import Neighbours, distinct
 from privcfs.tables.store import PAIRS, open_store
 
 Indices = NDArray[np.int64]
@@ -288,6 +288,29 @@ class PrivateGraph(Sealed):
             A sealed copy of these edges, through which no other edge can be read.
         """
         return OwnEdges(node, self.neighbours(node).copy())
+
+    def includes(self, other: "PrivateGraph") -> bool:
+        """Whether every edge of another graph over the same nodes is an edge of this one. For the owner, while loading.
+
+        Args:
+            other: The other graph.
+
+        Returns:
+            Whether it is a part of this graph.
+        """
+        return bool(self.has_edges(other._lists.pairs).all())
+
+    def with_public(self, snapshot: Neighbours) -> "PrivateGraph":
+        """The same graph together with public pairs.
+
+        Args:
+            snapshot: The neighbour lists of the public pairs.
+
+        Returns:
+            A graph of its own, sealed.
+        """
+        pairs = np.concatenate([self._lists.pairs, snapshot.pairs])
+        return PrivateGraph.from_pairs(distinct(pairs, self.number_of_nodes), self.number_of_nodes)
 
     def neighbours_of(self, nodes: Indices) -> tuple[Indices, Indices]:
         """The private neighbours of several nodes, concatenated.

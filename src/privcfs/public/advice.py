@@ -42,6 +42,11 @@ KNOWS_HER_OWN = (
     "You know all of your own connections: the owner says so of everyone. Otherwise this could tell you of some that "
     "you do not know."
 )
+KNOWS_THESE = (
+    "Of your own connections, those were read that the people at both ends know; the owner says which these are. All "
+    "other connections of yours count as other people's, and were not read. Where these matter, the probability is "
+    "less reliable than it looks."
+)
 TOLD_USED = "You said that you were told class {told}. Imagined graphs on which the model decides so count most here."
 TOLD_UNUSED = (
     "You said that you were told class {told}, but the model decides so on hardly any imagined graph. So this could "
@@ -80,6 +85,8 @@ class Advice(Tabular):
         request_id: The name of a paid request; empty, the default, where nothing was paid.
         own_edges_alone: Whether the price was for a secret model or secret features alone, so that no other people's
             edges were read. Default: False.
+        of_known_edges: Whether it was computed from those of the person's own edges that the owner says people know.
+            Default: False, from all of them.
         labels: The public names of the target and of the nodes that the changes name. Default: empty, for nodes without
             names.
         constraints: The digest of the constraints that the changes keep to; empty, the default, where features have no
@@ -96,6 +103,7 @@ class Advice(Tabular):
     analyst: str = ""
     request_id: str = ""
     own_edges_alone: bool = False
+    of_known_edges: bool = False
     labels: Mapping[int, str] = field(default_factory=dict, compare=False)
     constraints: str = ""
 
@@ -138,7 +146,7 @@ class Advice(Tabular):
     def premises(self) -> tuple[str, ...]:
         """What must be true for the promise to hold, in sentences."""
         named = [Assumption[name] for name in self.assumptions if name in Assumption.__members__]
-        return (KNOWS_HER_OWN, *(str(one) for one in named))
+        return (KNOWS_THESE if self.of_known_edges else KNOWS_HER_OWN, *(str(one) for one in named))
 
     @property
     def about_told(self) -> str:
@@ -179,6 +187,7 @@ class Advice(Tabular):
             "analyst": self.analyst,
             "request_id": self.request_id,
             **({"own_edges_alone": True} if self.own_edges_alone else {}),
+            **({"of_known_edges": True} if self.of_known_edges else {}),
             **({"labels": labels_to_dict(self.labels)} if self.labels else {}),
             **({"constraints": self.constraints} if self.constraints else {}),
         }
@@ -218,6 +227,7 @@ class Advice(Tabular):
                 analyst=str(fields["analyst"]),
                 request_id=str(fields["request_id"]),
                 own_edges_alone=fields.get("own_edges_alone") is True,
+                of_known_edges=fields.get("of_known_edges") is True,
                 labels=labels_from_dict(fields.get("labels", {})),
                 constraints=str(fields.get("constraints", "")),
             )

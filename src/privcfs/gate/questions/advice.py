@@ -121,6 +121,7 @@ class Personal:
             analyst="" if paid is None else paid.analyst,
             request_id="" if paid is None else paid.request_id,
             own_edges_alone=not read_others,
+            of_known_edges=not self.side.people_know_all,
             labels=context.labels(nodes),
             constraints=constraints_digest(self.side.method, context),
         )
@@ -194,7 +195,7 @@ class AdviceQuestion(Question):
         """Checks everything public; reads nothing yet. The answer shares no element with those to be avoided."""
         self.side, self._personal, self._read_others = personal.side, personal, read_others
         self._avoiding = tuple(avoiding)
-        self.nodes = () if read_others else (personal.node,)
+        self.nodes, self.reads_known = () if read_others else (personal.node,), not read_others
         price = self.side.price(epsilon)
         self.request = replace(
             make_request(self.side, asker, personal.node, price, DEAREST),

@@ -53,6 +53,7 @@ class PublicSide:
     contract: Contract
     least_price: Fraction
     accounts: Callable[[], str] = str  # what all answers together may tell, where nodes have accounts; public
+    people_know_all: bool = True  # whether people know all of their own edges, where there is advice
 
     @property
     def adjacency(self) -> str:
@@ -78,6 +79,7 @@ class Question(ABC):
     """One question. Subclasses are final, and prepare themselves when `priced` is first read."""
 
     side: PublicSide
+    reads_known: bool = False  # whether own edges are those that people know, because the person concerned asks
     nodes: tuple[int, ...] = ()  # whose own edges are read, where the question reads nothing else; its accounts
     request: Request  # with an upper bound on the cost: known before anything is prepared
 

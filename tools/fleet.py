@@ -95,14 +95,14 @@ class Found:
 def write_vault(folder: Path, ledger: str, *, guided: bool = True) -> None:
     """Rings in stores, as `privcfs import` makes them, half of the pairs public; the default method or the paper's."""
     write_ring(folder / "edges.csv", NODES)
-    write_ring(folder / "snapshot.csv", NODES, STEPS[::2])
+    write_ring(folder / "public_edges.csv", NODES, STEPS[::2])
     write_ring_features(folder / "features.store", NODES)
-    files = ["--edges", str(folder / "edges.csv"), "--snapshot", str(folder / "snapshot.csv")]
+    files = ["--edges", str(folder / "edges.csv"), "--snapshot", str(folder / "public_edges.csv")]
     subprocess.run([*PRIVCFS, "import", str(folder), *files, "--json"], check=True, stdout=subprocess.DEVNULL)
-    save_model(ring_model(), folder / "model.safetensors", {})
+    save_model(ring_model(), folder / "gcn.safetensors", {})
     names = ("small-sets", "rehearsed") if guided else ("one-hop", "exponential")
     settings = SETTINGS.format(ledger=ledger, limit="1000000", candidates=names[0], mechanism=names[1], more="")
-    for name in ("edges.csv", "snapshot.csv", "features.npz"):
+    for name in ("edges.csv", "public_edges.csv", "features.npz"):
         settings = settings.replace(name, name.split(".")[0] + ".store")
     (folder / "vault.toml").write_text(settings)
 

@@ -102,8 +102,9 @@ def write_vault(folder: Path, ledger: str, *, guided: bool = True) -> None:
     save_model(ring_model(), folder / "gcn.safetensors", {})
     names = ("small-sets", "rehearsed") if guided else ("one-hop", "exponential")
     settings = SETTINGS.format(ledger=ledger, limit="1000000", candidates=names[0], mechanism=names[1], more="")
-    for name in ("edges.csv", "public_edges.csv", "features.npz"):
-        settings = settings.replace(name, name.split(".")[0] + ".store")
+    stores = {"public_edges.csv": "snapshot.store", "edges.csv": "edges.store", "features.npz": "features.store"}
+    for name, store in stores.items():
+        settings = settings.replace(f'"{name}"', f'"{store}"')
     (folder / "vault.toml").write_text(settings)
 
 

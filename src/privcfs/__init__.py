@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from privcfs.public.models.files import save_model as save_model
     from privcfs.public.models.gcn import GCN as GCN
     from privcfs.public.models.torch_module import TorchModel as TorchModel
+    from privcfs.public.picture import Picture as Picture
+    from privcfs.public.picture import picture as picture
     from privcfs.public.release import Release as Release
     from privcfs.public.schema.schema import Schema as Schema
     from privcfs.public.sketches.knowing import with_sketch as with_sketch
@@ -40,6 +42,7 @@ _HOMES = {
     "Intervention": "public.interventions",
     "Limit": "gate.accounting",
     "Method": "gate.method",
+    "Picture": "public.picture",
     "PrivateGraph": "private.graph",
     "PrivcfsError": "errors",
     "PublicContext": "public.context",
@@ -52,6 +55,7 @@ _HOMES = {
     "load_model": "public.models.files",
     "open_ledger": "gate.ledger",
     "open_vault": "owner.vault_file",
+    "picture": "public.picture",
     "rehearse_time": "owner.answering_time",
     "save_model": "public.models.files",
     "with_sketch": "public.sketches.knowing",

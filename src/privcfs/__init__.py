@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from privcfs.public.release import Release as Release
     from privcfs.public.schema.schema import Schema as Schema
     from privcfs.public.sketches.knowing import with_sketch as with_sketch
+    from privcfs.tables.named_columns import Links as Links
+    from privcfs.tables.named_columns import Table as Table
 
 __version__ = "0.2.0"
 
@@ -41,6 +43,7 @@ _HOMES = {
     "FeatureChange": "public.interventions",
     "Intervention": "public.interventions",
     "Limit": "gate.accounting",
+    "Links": "tables.named_columns",
     "Method": "gate.method",
     "Picture": "public.picture",
     "PrivateGraph": "private.graph",
@@ -49,6 +52,7 @@ _HOMES = {
     "Release": "public.release",
     "Schema": "public.schema.schema",
     "Secrets": "private.secrets",
+    "Table": "tables.named_columns",
     "TorchModel": "public.models.torch_module",
     "Vault": "gate.vault",
     "hiding": "public.assumptions",

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST_OTHERS = 16  # neighbours of the target that are drawn; more names are not legible. What changes is always drawn.
-WIDTH, ROW, MIDDLE, LEFT, RIGHT = 520, 30, 260, 150, 370  # of an SVG, in its units
-LONGEST_NAME, LONGEST_NOTE = 18, 64  # letters
+WIDTH, ROW, MIDDLE, LEFT, RIGHT = 560, 30, 280, 164, 396  # of an SVG, in its units
+LONGEST_NAME, LONGEST_NOTE = 16, 64  # letters
+BESIDE_NAME = 0.7  # where the sign of a line stands that starts at the target, so that it does not cover its name
 INK, PAPER = "#1b2430", "#ffffff"
 
 
@@ -65,17 +66,23 @@ class Dot(NamedTuple):
 
 
 class Stroke(NamedTuple):
-    """A line of the picture: a curve from one point to another that is drawn towards a third one."""
+    """A line of the picture: a curve from one point to another that is drawn towards a third one.
+
+    `share` says how far along it the sign stands.
+    """
 
     start: tuple[float, float]
     bend: tuple[float, float]
     end: tuple[float, float]
     kind: str
+    share: float = 0.5
 
     @property
-    def middle(self) -> tuple[float, float]:
+    def sign(self) -> tuple[float, float]:
         """Where its sign stands."""
-        x, y = ((a + 2 * b + c) / 4 for a, b, c in zip(self.start, self.bend, self.end, strict=True))
+        weights = ((1 - self.share) ** 2, 2 * self.share * (1 - self.share), self.share**2)
+        points = (self.start, self.bend, self.end)
+        x, y = (sum(weight * one[axis] for weight, one in zip(weights, points, strict=True)) for axis in (0, 1))
         return x, y
 
 
@@ -86,7 +93,7 @@ class Picture:
 
     Attributes:
         words: What the picture shows, for those who cannot see it.
-        height: Its height; it is 520 wide.
+        height: Its height; it is 560 wide.
         dots: The nodes; the first is the target.
         strokes: The lines.
         notes: Lines of text below: changes and masks of features, and how many neighbours are not drawn.
@@ -218,11 +225,12 @@ def _columns(others: list[int], height: float) -> dict[int, tuple[float, float]]
 
 def _stroke(place: dict[int, tuple[float, float]], ends: Pair, kind: str) -> Stroke:
     """A straight line, or an arc towards the middle where both ends are in one column."""
-    start, end = place[ends[0]], place[ends[1]]
+    first, second = sorted(ends, key=lambda node: place[node][0] != MIDDLE)  # The target comes first.
+    start, end = place[first], place[second]
     x, y = (start[0] + end[0]) / 2, (start[1] + end[1]) / 2
     if start[0] == end[0]:
         x += 60 if x < MIDDLE else -60
-    return Stroke(start, (x, y), end, kind)
+    return Stroke(start, (x, y), end, kind, BESIDE_NAME if start[0] == MIDDLE else 0.5)
 
 
 def _notes(intervention: Intervention, hidden: int) -> list[str]:
@@ -238,7 +246,7 @@ def _shown(name: str) -> str:
 
 
 def _svg_stroke(one: Stroke) -> str:
-    style, (x, y) = STYLES[one.kind], one.middle
+    style, (x, y) = STYLES[one.kind], one.sign
     (x1, y1), (bx, by), (x2, y2) = one.start, one.bend, one.end
     line = (
         f'<path d="M{x1:.1f} {y1:.1f} Q{bx:.1f} {by:.1f} {x2:.1f} {y2:.1f}" fill="none" stroke="{style.colour}" '
@@ -283,8 +291,8 @@ def _plot_stroke(axes: "Axes", one: Stroke) -> None:
     axes.add_patch(PathPatch(curve, fill=False, edgecolor=style.colour, linewidth=width, linestyle=dashes, zorder=1))
     if style.sign:
         badge = {"boxstyle": "circle,pad=0.15", "facecolor": PAPER, "edgecolor": style.colour}
-        middle = {"ha": "center", "va": "center", "fontsize": 9, "fontweight": "bold", "zorder": 2}
-        axes.text(*one.middle, style.sign, color=INK, bbox=badge, **middle)
+        centred = {"ha": "center", "va": "center", "fontsize": 9, "fontweight": "bold", "zorder": 2}
+        axes.text(*one.sign, style.sign, color=INK, bbox=badge, **centred)
 
 
 def _plot_dot(axes: "Axes", one: Dot, is_target: bool) -> None:

@@ -1,7 +1,7 @@
 """A release as one self-contained HTML page: a picture, what it cost, what it hides. Uses public values only."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
@@ -46,18 +46,33 @@ class Story:
     can: list[str]
     cannot: list[str]
     curtain: list[str]
+    advised: list[str] = field(default_factory=list)
 
 
-def page(story: Story, release: Release, context: PublicContext, balance: Balance, auc: float) -> str:
+def page(
+    story: Story,
+    release: Release,
+    context: PublicContext,
+    balance: Balance,
+    auc: float,
+    advice: Advice | None = None,
+) -> str:
     """The whole page."""
     certificate = escape(json.dumps(release.to_dict(), indent=2))
     drawing = picture(release, context).to_svg()
+    advised = ""
+    if advice is not None:
+        advised = (
+            f"<section><h2>What she is told herself, for nothing</h2>{_list(story.advised)}"
+            f"<figure>{picture(advice, context).to_svg()}</figure></section>"
+        )
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{escape(story.title)}</title><style>{STYLE}</style></head><body><main>
 <h1>{escape(story.title)}</h1><p class="lead">{escape(story.lead)}</p>
 <div class="grid">
 <section class="wide warn"><p>{escape(story.warning)}</p></section>
+{advised}
 <section><h2>What was released</h2>{_list(story.released)}<figure>{drawing}
 <figcaption>{escape(_caption(release))}</figcaption></figure></section>
 <section><h2>What it cost, and what is left</h2>{_meter(balance)}{_list(story.cost)}

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from privcfs.public.release import Release as Release
     from privcfs.public.schema.schema import Schema as Schema
     from privcfs.public.sketches.knowing import with_sketch as with_sketch
+    from privcfs.public.tidy import Answers as Answers
+    from privcfs.public.tidy import tidy as tidy
     from privcfs.tables.named_columns import Links as Links
     from privcfs.tables.named_columns import Table as Table
 
@@ -39,6 +41,7 @@ __version__ = "0.2.0"
 # Where each exported name is defined.
 _HOMES = {
     "GCN": "public.models.gcn",
+    "Answers": "public.tidy",
     "Assumption": "public.assumptions",
     "FeatureChange": "public.interventions",
     "Intervention": "public.interventions",
@@ -62,6 +65,7 @@ _HOMES = {
     "picture": "public.picture",
     "rehearse_time": "owner.answering_time",
     "save_model": "public.models.files",
+    "tidy": "public.tidy",
     "with_sketch": "public.sketches.knowing",
 }
 __all__ = list(_HOMES)

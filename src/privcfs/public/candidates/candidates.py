@@ -102,8 +102,8 @@ class Candidates(Tabular):
         pairs = membership(self.pair_sets, len(self.deletions) + len(self.additions))
         acted_on = [("mask", one) for one in self.features] + [("change", one.change.feature) for one in self.changes]
         names = {one: number for number, one in enumerate(dict.fromkeys(acted_on))}
-        kinds = np.eye(len(names), dtype=np.int64)[[names[one] for one in acted_on]]
-        features = (membership(self.feature_sets, self.feature_operations) @ kinds.reshape(-1, len(names))) > 0
+        subject = np.array([names[one] for one in acted_on], np.int64)
+        features = membership(self.feature_sets, self.feature_operations) @ (subject[:, None] == np.arange(len(names)))
         shared_pairs = (pairs & pairs[pair_set[position]]).any(axis=1)
         shared_features = (features & features[feature_set[position]]).any(axis=1)
         found: NDArray[np.bool_] = shared_pairs[pair_set] | shared_features[feature_set]

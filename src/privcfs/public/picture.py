@@ -96,7 +96,7 @@ class Picture:
         height: Its height; it is 560 wide.
         dots: The nodes; the first is the target.
         strokes: The lines.
-        notes: Lines of text below: changes and masks of features, and how many neighbours are not drawn.
+        notes: Lines of text below: changes and masks of features, and how many neighbours are not drawn. Default: none.
     """
 
     words: str

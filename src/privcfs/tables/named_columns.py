@@ -48,15 +48,36 @@ class Table:
     raw: bool = False
 
     def node_ids(self, fault: Fault) -> tuple[str, ...] | None:
-        """The names of the nodes in the order of the rows, unchecked; None where no column has them."""
+        """The names of the nodes.
+
+        Args:
+            fault: The class of the errors that it raises.
+
+        Returns:
+            The names in the order of the rows, unchecked; None where no column has them.
+        """
         return None if self.nodes is None else tuple(row[0] for _, row in self._read([self.nodes], fault).rows)
 
     def cells(self, fault: Fault) -> Cells:
-        """The columns of features."""
+        """The columns of features as they stand in the file.
+
+        Args:
+            fault: The class of the errors that it raises.
+
+        Returns:
+            Their names and cells.
+        """
         return self._read(self._chosen(fault), fault)
 
     def features(self, fault: Fault) -> tuple[NDArray[np.float64], tuple[str, ...]]:
-        """The numbers of the columns of features, words as several columns, and the names of all these columns."""
+        """The columns of features as numbers.
+
+        Args:
+            fault: The class of the errors that it raises.
+
+        Returns:
+            One row for each node, with several columns for one that holds words; and the names of all these columns.
+        """
         cells = self.cells(fault)
         unknown = set(self.options) - set(cells.names)
         if unknown:
@@ -127,7 +148,19 @@ class Links:
     at_least: float | None = None
 
     def rows(self, argument: str, fault: Fault, nodes: Nodes) -> Numbers:
-        """The pairs that count, in the order and direction of the file."""
+        """The pairs that count.
+
+        Args:
+            argument: What errors call the file.
+            fault: The class of the errors that it raises.
+            nodes: The nodes.
+
+        Returns:
+            The pairs in the order and direction of the file: (pairs, 2).
+
+        Raises:
+            PrivcfsError: As `fault` says: columns are missing, or a row names no node or has no weight that fits.
+        """
         wanted = [self.source, self.target, *(one for one in (self.kind, self.weight) if one is not None)]
         if (self.kinds and self.kind is None) or (self.at_least is not None and self.weight is None):
             raise fault(f"{argument}: kinds needs kind, and at_least needs weight; name the column.")

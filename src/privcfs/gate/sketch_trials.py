@@ -72,7 +72,7 @@ def stage_of(base: PublicContext, worlds: Worlds) -> Stage:
     beliefs = learn_beliefs(base, worlds)
     hidden = imagined_pairs(base, beliefs, np.random.default_rng([base.seed, 6]))
     every = np.concatenate([base.snapshot.pairs, hidden])
-    whole = PublicContext(base.features, every, base.model, assumptions=base.assumptions)
+    whole = PublicContext(base.features, every, base.model, assumptions=base.assumptions, schema=base.schema)
     return Stage(base, whole, beliefs, worlds)
 
 

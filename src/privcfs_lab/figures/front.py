@@ -158,6 +158,7 @@ def _shares(pages: Pages) -> dict[str, list[float]]:
             words: [row["share of epsilon"] for row in worst if row["search"] == search]
             for search, words in {
                 "climbing": "climbing on real graphs",
+                "climbing, guided release": "climbing, default method",
                 "every graph": "every graph on five nodes",
                 "constructed": "constructed graphs",
             }.items()

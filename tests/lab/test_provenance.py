@@ -10,10 +10,14 @@ from typing import Any
 
 import pytest
 
+from privcfs_lab.attacks.attacked import Attacked
+from privcfs_lab.audit.worst_case import Climbed
 from privcfs_lab.experiments import EXPERIMENTS, leads, overview, stamps
+from privcfs_lab.experiments.advice import Advised
 from privcfs_lab.measuring import provenance
 from privcfs_lab.measuring.provenance import SOURCE, Definition, code_digest, deciding
-from privcfs_lab.measuring.study import Cell, Study
+from privcfs_lab.measuring.simulate import Simulation
+from privcfs_lab.measuring.study import Cell, Study, Work
 
 RESULTS = Path(__file__).parent.parent.parent / "docs/results"
 CACHES = (provenance._source, provenance._file, provenance._mentioned, provenance._digest, provenance.code_digest)
@@ -134,17 +138,28 @@ def _definition(file: str, line: int, name: str) -> Definition | None:
     return None
 
 
-SMALL = {"zero": 1, "audit-pairs": 1, "confidence": 2, "losses": 1}
+WORKS: tuple[Work, ...] = (
+    Advised("cora", "sample", 0.5),
+    Attacked("cora", "denoised numbers", "advice, an outsider"),
+    Climbed("cora", "borderline"),
+)
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", ["zero", "audit-pairs", "losses"])
 def test_all_code_that_runs_for_a_page_is_behind_its_stamp(name: str) -> None:
     run = EXPERIMENTS[name].run
-    ran = what_ran(lambda: run(Study((0,), 1, None, most=SMALL[name])))
+    ran = what_ran(lambda: run(Study((0,), 1, None, most=1)))
     assert len(ran) > 50
     assert ran <= deciding(run)
     own = {one for one in deciding(run) if one.module.startswith("privcfs_lab.experiments")}
     assert not ran <= own  # a stamp of the experiments alone is found out
+
+
+@pytest.mark.parametrize("work", WORKS, ids=lambda work: type(work).__name__)
+def test_all_code_that_runs_for_kept_work_is_behind_its_name(work: Work) -> None:
+    ran = what_ran(lambda: work.records(Simulation("cora", 0), 1))
+    assert len(ran) > 50
+    assert ran <= deciding(type(work))
 
 
 def test_the_list_of_stale_pages_is_right() -> None:

@@ -21,7 +21,8 @@ import numpy as np
 from privcfs.gate.vault import Vault
 
 ERROR = 0.05
-LEARNING = 40  # rounds without a bet
+LEARNING = 40  # rounds without a bet, in which everything is asked
+LEAD = 0.8  # by how much what is learned must pass what is stated for a round to end early
 CAUTION = 0.5  # of the stake that would be best if what was learned were exact
 # Accounts that are tested, as multiples of what the ledger states: the largest refuted one is proven to be too small.
 MULTIPLES = tuple(Fraction(number, 10) for number in range(1, 31))
@@ -31,23 +32,17 @@ Make = Callable[[bool], Vault]
 @final
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is asked in each round: so many questions at this price, each under an id that is used `times` times."""
+    """What is asked in a round: at most so many questions at this price, each with an id that is used `times` times."""
 
     target: int
     questions: int
     price: str
     times: int = 1
 
-    def ask(self, vault: Vault, first: int) -> list[Hashable]:
-        """All answers of a round; an id that gives the same answer again has said one thing."""
-        heard: list[Hashable] = []
-        for number in range(first, first + self.questions):
-            answers = [
-                vault.release(self.target, self.price, request_id=f"round {number}").intervention
-                for _ in range(self.times)
-            ]
-            heard += dict.fromkeys(answers)
-        return heard
+    def ask(self, vault: Vault, name: str) -> list[Hashable]:
+        """The answers to one question; an id that gives the same answer again has said one thing."""
+        answers = [vault.release(self.target, self.price, request_id=name).intervention for _ in range(self.times)]
+        return list(dict.fromkeys(answers))
 
 
 @final
@@ -80,7 +75,7 @@ class Verdict:
     account: float  # what the ledger stated for one transcript, on average
     wealth: float  # the most that there ever was, against the account as it is stated
     refuted_after: int | None  # rounds
-    proven: float  # with this confidence, a transcript loses at least so much
+    proven: float  # with this confidence, more is lost than so many times what is stated
 
     @property
     def refuted(self) -> bool:
@@ -89,7 +84,10 @@ class Verdict:
 
 
 def bet(make: Make, plan: Plan, rounds: int, rng: np.random.Generator, error: float = ERROR) -> Verdict:
-    """Plays so many rounds against two vaults, of which the coin decides which is asked."""
+    """Plays so many rounds against two vaults, of which the coin decides which is asked.
+
+    The auditor stops asking as soon as what she has heard says clearly more than the ledger states so far.
+    """
     vaults, learned = (make(False), make(True)), Learned()
     wealth = dict.fromkeys(MULTIPLES, 1.0)
     highest, after, stated = dict(wealth), None, Fraction(0)
@@ -97,8 +95,13 @@ def bet(make: Make, plan: Plan, rounds: int, rng: np.random.Generator, error: fl
         truth = bool(rng.random() < 1 / 2)
         vault = vaults[truth]
         before = vault.balance().spent
-        heard = plan.ask(vault, number * plan.questions)
-        account = vault.balance().spent - before
+        heard: list[Hashable] = []
+        account = Fraction(0)
+        for question in range(plan.questions):
+            heard += plan.ask(vault, f"round {number}, question {question}")
+            account = vault.balance().spent - before
+            if number >= LEARNING and abs(learned.odds(heard)) > float(account) + LEAD:
+                break
         stated += account
         if number >= LEARNING:
             guess, right = _guess(learned.odds(heard))
@@ -109,7 +112,7 @@ def bet(make: Make, plan: Plan, rounds: int, rng: np.random.Generator, error: fl
                 after = number + 1
         learned.add(truth, heard)
     mean = float(stated) / rounds
-    proven = max((float(one) * mean for one in MULTIPLES if highest[one] >= 1 / error), default=0.0)
+    proven = max((float(one) for one in MULTIPLES if highest[one] >= 1 / error), default=0.0)
     return Verdict(rounds, mean, highest[Fraction(1)], after, proven)
 
 

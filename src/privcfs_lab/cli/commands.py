@@ -178,6 +178,9 @@ def reproduce(
             raise typer.Exit(130) from None
         result.show()
         stamps.write(result, write, key, f"privcfs-lab reproduce {key}{more}")
+    for key in old if name == "stale" else ():
+        if key not in EXPERIMENTS:
+            console.print(f"{key} has a command of its own: {stamps.stale(write)[key]}", highlight=False)
     _list_results(write)
 
 

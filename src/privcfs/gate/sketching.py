@@ -306,9 +306,14 @@ def laplace(cells: int, epsilon: Fraction, randomness: Randomness) -> Numbers:
     return geometric(cells, epsilon, randomness) - geometric(cells, epsilon, randomness)
 
 
+def falling(epsilon: Fraction) -> int:
+    """Out of 2^64, how often a number that was reached is passed: the least that is at least 2^64 e^-epsilon."""
+    return min(ceil(WORD * exponential_above(epsilon)), WORD - 1)
+
+
 def geometric(cells: int, epsilon: Fraction, randomness: Randomness) -> Numbers:
     """For each cell how many coins in a row come up, each with the least probability in 2^-64 that is >= e^-epsilon."""
-    ratio = np.uint64(min(ceil(WORD * exponential_above(epsilon)), WORD - 1))
+    ratio = np.uint64(falling(epsilon))
     found, going = np.zeros(cells, np.int64), np.arange(cells)
     while len(going):
         going = going[randomness.words(len(going)) < ratio]

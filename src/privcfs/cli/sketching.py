@@ -17,6 +17,7 @@ from privcfs.owner.vault_file import VaultFile, read_vault_file
 from privcfs.public.beliefs.worlds import Worlds
 from privcfs.public.context import PublicContext
 from privcfs.public.epsilon import parse_decimal, parse_epsilon, show
+from privcfs.public.sketches.meaning import covered_by, in_percent
 from privcfs.public.sketches.sketch import MOST_NODES, PARTNERS, SketchPlan
 
 TRIED = ("1", "2", "4", "8")
@@ -60,14 +61,14 @@ def sketch(
         agree(plan.epsilon, ledger, ENTRIES, yes)
     made = publish_sketch(graph, context, ledger, plan, worlds, write, learning)
     recall_or_believe(context, write, learning)
-    losses, covered = ledger.meaning(), 1.0 if made.listed is None else made.listed.covered
+    losses, covered = ledger.meaning(), covered_by(made)
     if as_json:
         fields = {"written": str(write), "epsilon": show(plan.epsilon), "name": made.name, "guarantee": losses}
         emit(fields | {"partners": plan.partners or None, "covered": covered})
         return
     say(f"Wrote {write}: {plan.name}, for two graphs that differ in one edge. Asking again pays nothing.")
     if plan.is_listed and plan.responses:
-        say(f"Covers {_share(covered)} of the hidden pairs; what is believed of the others comes from public data.")
+        say(f"Covers {in_percent(covered)} of the hidden pairs; what is believed of the others comes from public data.")
     say(f'Now name it in the vault file, under [public]: sketch = "{write.name}"')
     say(f"Spent and limited in all: {losses}")
 
@@ -79,13 +80,6 @@ def _partners(given: int | None, context: PublicContext) -> int:
     if given < 1:
         raise InputError(f"partners is {given}; cover at least one likeliest partner of each node.")
     return given
-
-
-def _share(covered: float | None) -> str:
-    """The share of hidden pairs that is covered, in words."""
-    if covered is None:
-        return "a share that cannot be estimated, because too few pairs are public,"
-    return f"about {100 * covered:.0f} % (estimated from public pairs that were held out)"
 
 
 def _plans(epsilon: str | None, counts: str | None, rehearse: bool, partners: int) -> list[SketchPlan]:
@@ -126,7 +120,7 @@ def _told(found: list[Worth], as_json: bool) -> None:
     say(f"Judged from public data alone, on {first.targets} nodes where public data play the hidden pairs.")
     say(f"  free guess without a sketch   {100 * first.without:.1f} %")
     for one in found:
-        said = f", where it covers {_share(one.covered)} of hidden pairs" if one.plan.is_listed else ""
+        said = f", where it covers {in_percent(one.covered)} of hidden pairs" if one.plan.is_listed else ""
         say(f"  with a sketch at {show(one.plan.epsilon):<12} {100 * one.with_it:.1f} %{said}")
     say(f"  any candidate (ceiling)       {100 * first.ceiling:.1f} %")
     say(

@@ -28,6 +28,7 @@ from privcfs.public.candidates.small_sets import SmallSets
 from privcfs.public.context import PublicContext
 from privcfs.public.sketches.knowing import believing, posterior_given
 from privcfs.public.sketches.likeliest import Likeliest
+from privcfs.public.sketches.meaning import covered_by
 from privcfs.public.sketches.posterior import imagined_pairs, residual_law
 from privcfs.public.sketches.sketch import Sketch, SketchPlan
 
@@ -135,7 +136,7 @@ def rehearse_sketch(
         beliefs = beliefs_with(context, stage.beliefs)
         flips = [_guess(stage, context, beliefs, target)[0] for target in targets]
         before, ceiling = np.mean(without, axis=0).tolist()
-        covered = 1.0 if context.sketch.listed is None else context.sketch.listed.covered
+        covered = covered_by(context.sketch)
         found.append(Worth(plan, before, float(np.mean(flips)), ceiling, len(targets), covered))
     return found
 

@@ -59,6 +59,7 @@ from privcfs.public.sketches.triangle import number_of_pairs, packed
 from privcfs.tables.neighbours import Neighbours
 
 Numbers = NDArray[np.int64]
+Floats = NDArray[np.float32]
 DIGEST = 64  # hexadecimal digits
 # Nodes whose counts are drawn and kept together, where the sketch is drawn piece by piece.
 COUNTED = 1 << 16
@@ -263,13 +264,22 @@ def _listed(
         found += int(piece["found"])
         keys.append(piece["pairs"] @ np.array([count, 1]))
         logs.append(piece["log_weights"])
-    every, weights = np.concatenate(keys), np.concatenate(logs)
-    order = np.argsort(every)
-    one, other = np.divmod(every[order], count)
-    lists = Neighbours(np.searchsorted(one, np.arange(count + 1)), other.astype(np.int32))
+    lists, weights = _in_order(keys, logs, count)
     likely = classes_of(context)[0] if universe is None else universe.vectors.likely
     covered = 0.0 if universe is None else coverage(found, len(universe.vectors.held_out))
-    return Listed(lists, weights[order], sums, likely, covered)
+    return Listed(lists, weights, sums, likely, covered)
+
+
+def _in_order(keys: list[Numbers], logs: list[NDArray[np.float32]], count: int) -> tuple[Neighbours, Floats]:
+    """Shown pairs as lists at their smaller nodes, and their log weights; the lists of pieces are emptied for room."""
+    every, weights = np.concatenate(keys), np.concatenate(logs)
+    keys.clear()
+    logs.clear()
+    order = np.argsort(every)
+    every, weights = every[order], weights[order]
+    del order
+    starts = np.searchsorted(every, np.arange(count + 1) * count)
+    return Neighbours(starts, np.remainder(every, count, out=every).astype(np.int32)), weights
 
 
 def _shown(graph: PrivateGraph, leaf: Leaf, rate: int, randomness: Randomness) -> Piece:

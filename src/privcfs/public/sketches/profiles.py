@@ -22,6 +22,7 @@ from privcfs.public.beliefs.links import LogLinear
 from privcfs.public.beliefs.pool import pool_of, softmax, unit_rows
 from privcfs.public.context import PublicContext
 from privcfs.public.nearby import MOST_KEPT, snapshot_logits, some_neighbours
+from privcfs.public.per_context import per_context
 from privcfs.tables.neighbours import Neighbours, places
 from privcfs.tables.store import resting
 
@@ -93,6 +94,7 @@ def vectors_of(context: PublicContext, beliefs: Beliefs) -> Vectors:
     return Vectors(entries, np.float32(1 / scale**2), popularity, likely, held_out)
 
 
+@per_context(maxsize=1)
 def classes_of(context: PublicContext) -> tuple[NDArray[np.uint8], Classes]:
     """What the public model says of all nodes on the snapshot: probabilities in parts of 255, and classes."""
     likely = np.empty((context.number_of_nodes, context.number_of_classes), np.uint8)

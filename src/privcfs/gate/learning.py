@@ -9,6 +9,7 @@ Check: tests/gate/test_learning.py::test_what_is_learned_is_the_same_whatever_th
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import product
 from typing import NamedTuple
 
@@ -92,7 +93,10 @@ def _learn_with_sketch(context: PublicContext, worlds: Worlds, progress: Callabl
     progress("trying answers with a sketch of public data")
     stage = stage_of(base, worlds)
     shown = stage.sketched(context.sketch.plan)
-    return _tried(context, beliefs, _trials(stage, shown, beliefs_with(shown, stage.beliefs)))
+    trials = _trials(stage, shown, beliefs_with(shown, stage.beliefs))
+    found = _tried(context, beliefs, trials)
+    right = [trial.guess_is_valid(found.doubt, found.trust) for trial in trials]
+    return replace(found, guessed=float(np.mean(right)) if right else None)
 
 
 def _tried(context: PublicContext, beliefs: Beliefs, trials: "list[_Trial]") -> Learned:

@@ -9,6 +9,7 @@ from privcfs_lab.experiments import (
     advice,
     audit_accounts,
     audit_pairs,
+    audit_sketches,
     audit_transcripts,
     audits,
     beliefs,
@@ -96,6 +97,9 @@ BEYOND: Mapping[str, Experiment] = {
     "audit-accounts": Experiment(
         audit_accounts.page,
         "own edges, accounts of nodes, advice: identical laws, an attack on one edge after everyone has asked, twins",
+    ),
+    "audit-sketches": Experiment(
+        audit_sketches.page, "an attack on one edge from a sketch, alone and with paid answers, and broken twins"
     ),
     "audit-time": Experiment(audits.timing, "what the time of an answer gives away, and a public answering time"),
     "neighbours": Experiment(

@@ -73,7 +73,7 @@ def assumed_beliefs(context: PublicContext, worlds: Worlds) -> Beliefs:
 
 def split_snapshot(context: PublicContext, shown_share: float) -> Split:
     """Shows this share of the snapshot to a believer, or the nearest share that leaves enough on both sides."""
-    part = _part_of(context)
+    part = part_of(context)
     shown_share = float(np.clip(shown_share, *SHOWN))
     pairs = part.snapshot.pairs
     is_shown = np.random.default_rng([context.seed, 2]).random(len(pairs)) < shown_share
@@ -81,7 +81,7 @@ def split_snapshot(context: PublicContext, shown_share: float) -> Split:
     return Split(part, shown, pairs[~is_shown], shown_share)
 
 
-def _part_of(context: PublicContext) -> PublicContext:
+def part_of(context: PublicContext) -> PublicContext:
     """The context itself or, if it is large, the part within some steps of a random node, with the pairs inside."""
     if context.number_of_nodes <= MOST_NODES and len(context.snapshot.others) <= MOST_NEIGHBOURS:
         return context

@@ -45,6 +45,11 @@ class Shell:
         assert "Traceback" not in done.stderr
         return done.stderr
 
+    def name_sketch(self, name: str) -> None:
+        """Names a sketch in the vault file."""
+        path = self.folder / "vault.toml"
+        path.write_text(path.read_text().replace("[public] ", f'[public]\nsketch = "{name}"\n#', 1))
+
 
 def newcomer(tmp_path: Path) -> Shell:
     """A graph of their own: CSV files, a PyTorch Geometric state dict, and what `init` wrote."""

@@ -12,6 +12,7 @@ import pytest
 
 from privcfs import Schema, save_model
 from privcfs.cli import app
+from privcfs.embedded.loan import load_bank
 from tests.documented import assert_documented
 from tests.worlds import random_gcn, random_pairs
 
@@ -51,6 +52,27 @@ def test_the_samples_about_recourse_are_right(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert "(epsilon 1)" in done.stdout
+
+
+def test_three_files_and_a_model_lead_to_advice_in_fifteen_lines(tmp_path: Path) -> None:
+    """The sample of the page about graphs, on the files of the made-up bank; and the commands beside it."""
+    import torch
+
+    bank = load_bank()
+    bank.write(tmp_path)
+    model = bank.model()
+    layers = {"conv1.lin.weight": model.first.T, "conv2.lin.weight": model.second.T}
+    layers |= {"conv1.bias": model.first_bias, "conv2.bias": model.second_bias}
+    torch.save({name: torch.tensor(np.ascontiguousarray(one)) for name, one in layers.items()}, tmp_path / "model.pt")
+    text = (ROOT / "docs/graphs.md").read_text()
+    sample = text.split("```python\n")[2].split("```")[0]
+    assert len([line for line in sample.splitlines() if line.strip()]) <= 15
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", sample], cwd=tmp_path, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert re.match(r"client-014: .*\(flips with probability [0-9]+ %\)", done.stdout)
+    assert "<svg" in (tmp_path / "advice.svg").read_text()
 
 
 def test_the_sample_for_pytorch_geometric_runs(files_of_the_readme: Path) -> None:

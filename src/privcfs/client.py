@@ -132,6 +132,16 @@ class Client:
         """The honest zero: the best guess from public data alone; free."""
         return _public_answer(self._ask("GET", f"/v1/guess/{_node(target)}"))
 
+    def features(self, target: int | str) -> dict[str, Any]:
+        """What a node can change about itself, and to which values; free."""
+        return self._fields("GET", f"/v1/features/{_node(target)}")
+
+    def believe(self, target: int | str, intervention: Intervention) -> dict[str, Any]:
+        """What would become of a change, judged from public data alone, what it costs and what forbids it; free."""
+        body = {"target": _target(target), "intervention": intervention.to_dict()}
+        found: dict[str, Any] = self._ask("POST", "/v1/beliefs", body)
+        return found
+
     def budget(self) -> dict[str, Any]:
         """What you have spent and what is left."""
         return self._fields("GET", "/v1/budget")

@@ -408,7 +408,7 @@ def test_the_demo_spends_a_real_budget(tmp_path: Path) -> None:
     assert answer["budget"]["left"] == "4"
     message = shell.fails(BudgetExhausted, "demo", "--dataset", "citeseer", "--epsilon", "6")
     assert "delete privcfs-demo to start over" in message
-    assert "is not embedded; choose cora or citeseer" in shell.fails(InputError, "demo", "--dataset", "karate")
+    assert "is not embedded; choose cora, citeseer, loan" in shell.fails(InputError, "demo", "--dataset", "karate")
 
 
 def test_suggestions_a_noisy_answer_and_a_private_choice(shell: Shell) -> None:

@@ -2,15 +2,19 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from privcfs import PublicContext, Vault
 from privcfs.embedded import load_dataset
+from privcfs.embedded.loan import load_bank
 from privcfs.gate import learning
 from privcfs.gate.learning import learn
 from privcfs.private.graph import PrivateGraph
+from privcfs.public.beliefs.belief import Belief, Floats
 from privcfs.public.beliefs.learned import DEFAULT_DOUBT, DEFAULT_TRUST, Learned, learned_from
 from privcfs.public.beliefs.worlds import Worlds
 
@@ -86,3 +90,44 @@ def test_progress_is_told_and_an_empty_snapshot_has_stated_defaults() -> None:
     empty = PublicContext(data.features, np.empty((0, 2), np.int64), data.model("snapshot"))
     lesson = learn(empty, WORLDS)
     assert lesson == Learned(lesson.beliefs)
+
+
+def test_with_a_schema_changes_of_features_are_tried_and_without_one_nothing_is_different(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A model of features alone decides by them whatever the edges are, so small doubts serve best, and are found."""
+    tried: list[int] = []
+
+    def noted(margins: Floats, worth: Floats, sizes: NDArray[np.int64], *rest: Any) -> Belief:
+        tried.append(len(sizes))
+        return Belief(margins, worth, sizes, *rest)
+
+    monkeypatch.setattr(learning, "Belief", noted)
+    monkeypatch.setattr(learning, "TARGETS", 24)
+    bank = load_bank()
+    context = bank.context()
+    lesson = learn(context, WORLDS)
+    both = {len(rule.propose(context, 0)) for rule in learning.WITH_SCHEMA}
+    assert len(both) == 2, "pairs and features, and features alone"
+    assert lesson.doubt in learning.FINE_DOUBTS
+    plain = PublicContext(context.features, context.snapshot.pairs, context.model)
+    before = learn(plain, WORLDS)
+    monkeypatch.setattr(learning, "WITH_SCHEMA", ())
+    monkeypatch.setattr(learning, "FINE_DOUBTS", (5.0,))
+    assert learn(plain, WORLDS) == before
+    assert learned_from(lesson.to_json(context, WORLDS), context, WORLDS) == lesson
+    assert tried
+
+
+def test_settings_are_those_under_which_what_was_observed_is_likeliest() -> None:
+    """Candidates flip where the snapshot says so, at margins that are small: no doubt, and trust in the snapshot."""
+    rng = np.random.default_rng(0)
+    trials = []
+    for _ in range(40):
+        snapshot = rng.normal(0, 0.3, 30).astype(np.float32)
+        margins = np.vstack([snapshot, rng.normal(0, 0.3, (8, 30)).astype(np.float32)])
+        belief = Belief(margins, np.ones(30, np.float32), np.arange(30), 0.4)
+        trials.append(learning._Trial(belief, (snapshot < 0) & (np.arange(30) > 0)))
+    assert learning._likeliest_settings(trials) == (min(learning.FINE_DOUBTS), max(learning.MORE_TRUSTS))
+    assert learning._log_score(np.array([0.5]), np.array([True])) == pytest.approx(np.log(0.5))
+    assert learning._log_score(np.array([]), np.array([], np.bool_)) == 0

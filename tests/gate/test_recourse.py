@@ -16,7 +16,7 @@ from privcfs.private.allowance import UNLIMITED
 from privcfs.private.evaluators import evaluate
 from privcfs.private.utilities.gated import Gated
 from privcfs.public.advice import Advice
-from privcfs.public.beliefs.belief import margins_of
+from privcfs.public.beliefs.belief import NEARLY, cheapest_nearly_best, margins_of
 from privcfs.public.candidates.costs import Costs
 from privcfs.public.candidates.recourse import Recourse
 from privcfs.public.candidates.restriction import Restriction
@@ -212,3 +212,22 @@ def test_a_vault_towards_classes_plans_for_them(tmp_path: Path) -> None:
         vault = vault_of(tmp_path / str(number), World(world.context, world.pairs), method)
         assert vault.release(3, "2").context_digest == vault.digest
         assert vault.advise(3).changes
+
+
+def test_of_nearly_equally_sure_changes_the_cheapest_is_advised_and_guessed(vault: Vault) -> None:
+    costs = vault.method.rehearsal.costs.of(vault.propose(4))
+    belief = vault.method.rehearsal.belief(vault.context, vault.propose(4), vault.method.utility)
+    chances = belief.likelihood @ belief.valid
+    near = np.flatnonzero((chances >= NEARLY * chances[1:].max()) & (np.arange(len(chances)) > 0))
+    guess = list(vault.propose(4)).index(vault.guess(4).intervention)
+    assert guess in near
+    assert costs[guess] == costs[near].min()
+
+
+def test_the_cheapest_of_nearly_the_best_has_ties_in_a_stated_order() -> None:
+    chances, costs = np.array([0.0, 0.8, 0.79, 0.7, 0.79]), np.array([0, 5, 2, 1, 2])
+    everyone = np.ones(5, np.bool_)
+    assert cheapest_nearly_best(chances, costs, everyone) == 2, "0.7 is clearly less sure"
+    assert cheapest_nearly_best(chances, np.array([0, 5, 2, 1, 3]), everyone) == 2
+    assert cheapest_nearly_best(chances, costs, np.array([True, False, False, True, False])) == 3
+    assert cheapest_nearly_best(chances, costs, np.zeros(5, np.bool_)) == 0, "nothing is allowed but no change"

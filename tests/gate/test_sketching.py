@@ -1,6 +1,6 @@
 """A sketch: its law, read off the draw; one draw for one price; clear refusals; and the twins that must be rejected."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, product
@@ -19,6 +19,7 @@ from privcfs.gate.coins import Coins, KeyFile
 from privcfs.gate.contracts import Approximate
 from privcfs.gate.ledger.sqlite import SqliteLedger
 from privcfs.gate.mechanisms.worst_case import below_bound
+from privcfs.gate.publishing import Room
 from privcfs.gate.randomness import Randomness
 from privcfs.gate.sketch_trials import rehearse_sketch
 from privcfs.gate.sketching import Parts, draw_sketch, geometric, publish_sketch, turned_pairs, turning
@@ -37,6 +38,7 @@ NODES = 3
 PAIRS = np.array(list(combinations(range(NODES), 2)), np.int64)
 Places = NDArray[np.int64]
 Draw = Callable[[PrivateGraph, Fraction, Randomness], Places]
+publish_durably = Room.publish
 
 
 class Script(Randomness):
@@ -158,7 +160,8 @@ def test_one_edge_moves_one_pair_and_two_counts() -> None:
 
 def moved(first: Pairs, second: Pairs, classes: Callable[[Pairs], Places]) -> int:
     """By how much all counts together differ between two graphs."""
-    one, other = (class_counts(pairs, classes(pairs), (5, 3)) for pairs in (first, second))
+    none, nodes = nothing_disclosed(5).disclosed, np.arange(5)
+    one, other = (class_counts(private(pairs, 5), none, nodes, classes(pairs), 3) for pairs in (first, second))
     return int(np.abs(one - other).sum())
 
 
@@ -202,7 +205,7 @@ def noise_of(counts: Callable[[PrivateGraph, Randomness], Places]) -> bool:
     for graph in graphs:
         noisy = counts(graph, Coins(b"k", "counts"))
         said = snapshot_logits(context, np.arange(NODES)).argmax(axis=1)
-        found.append(noisy - class_counts(hidden_pairs(graph, context.disclosed), said, noisy.shape))
+        found.append(noisy - class_counts(graph, context.disclosed, np.arange(NODES), said, context.number_of_classes))
     return all((one == found[0]).all() for one in found)
 
 
@@ -216,7 +219,7 @@ def test_every_count_has_the_same_noise_whatever_the_graph_and_a_twin_that_spare
 
     def sparing(graph: PrivateGraph, words: Randomness) -> Places:
         said = snapshot_logits(context, np.arange(NODES)).argmax(axis=1)
-        counts = class_counts(hidden_pairs(graph, context.disclosed), said, (NODES, context.number_of_classes))
+        counts = class_counts(graph, context.disclosed, np.arange(NODES), said, context.number_of_classes)
         noise = sketching.laplace(counts.size, plan.counts / 2, words).reshape(counts.shape)
         return counts + np.where(counts > 0, noise, 0)
 
@@ -293,19 +296,22 @@ class Recorded:
         self.drawn: list[bytes] = []
         self.failures = failures
 
-    def publish(self, content: bytes, room: Path, path: Path) -> None:
-        self.drawn.append(content)
+    def publish(self, room: Room, content: Iterable[bytes]) -> None:
+        self.drawn.append(b"".join(content))
         if len(self.drawn) <= self.failures:
             raise SketchError("the disk is full")
-        room.write_bytes(content)
-        room.replace(path)
+        publish_durably(room, [self.drawn[-1]])
+
+    def publishing(self) -> Callable[[Room, Iterable[bytes]], None]:
+        """As a method of a room."""
+        return lambda room, content: self.publish(room, content)
 
 
 def test_a_sketch_that_could_not_be_written_is_drawn_again_from_the_same_coins(
     tmp_path: Path, ledger: SqliteLedger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk = Recorded(failures=2)
-    monkeypatch.setattr(sketching, "_publish", disk.publish)
+    monkeypatch.setattr(Room, "publish", disk.publishing())
     assert tries(disk, tmp_path, ledger) == 1, "one draw for one price"
     assert ledger.balance().spent == 3
 
@@ -314,7 +320,7 @@ def test_a_twin_that_draws_anew_after_a_failed_write_is_noticed(
     tmp_path: Path, ledger: SqliteLedger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk = Recorded(failures=2)
-    monkeypatch.setattr(sketching, "_publish", disk.publish)
+    monkeypatch.setattr(Room, "publish", disk.publishing())
     monkeypatch.setattr(KeyFile, "key", lambda _: np.random.default_rng().bytes(32))
     monkeypatch.setattr(KeyFile, "exists", lambda _: True)
     assert tries(disk, tmp_path, ledger) == 3
@@ -330,7 +336,7 @@ def tries(disk: Recorded, folder: Path, ledger: SqliteLedger) -> int:
 
 
 def test_a_lost_key_is_no_second_draw(tmp_path: Path, ledger: SqliteLedger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sketching, "_publish", Recorded(failures=9).publish)
+    monkeypatch.setattr(Room, "publish", Recorded(failures=9).publishing())
     with pytest.raises(SketchError):
         publish(1, ledger, tmp_path / "sketch.bin")
     (key,) = tmp_path.glob("sketch.bin.*.key")
@@ -345,7 +351,7 @@ def test_two_plans_at_one_path_have_nothing_in_common(
 ) -> None:
     """A key that a crash left behind must not become the coins of another sketch."""
     disk = Recorded(failures=1)
-    monkeypatch.setattr(sketching, "_publish", disk.publish)
+    monkeypatch.setattr(Room, "publish", disk.publishing())
     with pytest.raises(SketchError):
         publish(1, ledger, tmp_path / "sketch.bin", SketchPlan(Fraction(1)))
     publish(1, ledger, tmp_path / "sketch.bin", SketchPlan(Fraction(2)))
@@ -380,7 +386,7 @@ def test_bad_input_is_refused_before_anything_is_charged(tmp_path: Path, ledger:
 
 def test_too_many_nodes_are_refused(tmp_path: Path, ledger: SqliteLedger, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sketching, "MOST_NODES", 11)
-    with pytest.raises(InputError, match="for 2 to 11 nodes"):
+    with pytest.raises(InputError, match="of all pairs is for 2 to 11 nodes"):
         publish(1, ledger, tmp_path / "sketch.bin")
 
 
@@ -454,13 +460,12 @@ def test_a_sketch_that_is_public_is_not_drawn_again_from_other_edges(
     """The same coins on edges that changed after a crash would show exactly what changed."""
     world, path = random_world(1, nodes=12), tmp_path / "sketch.bin"
 
-    def crash(content: bytes, room: Path, at: Path) -> None:
-        room.write_bytes(content)
-        room.replace(at)
+    def crash(room: Room, content: Iterable[bytes]) -> None:
+        publish_durably(room, content)
         raise SketchError("the process dies")
 
     with monkeypatch.context() as patched:
-        patched.setattr(sketching, "_publish", crash)
+        patched.setattr(Room, "publish", crash)
         with pytest.raises(SketchError, match="the process dies"):
             publish(1, ledger, path)
     before = path.read_bytes()

@@ -8,10 +8,13 @@ import pytest
 from privcfs.gate.mechanisms.exponential import Exponential
 from privcfs_lab.attacks import ATTACKS
 from privcfs_lab.attacks.attack import Guesses, Told, balanced_pairs, open_problem, problem_of, success
-from privcfs_lab.attacks.victims import VICTIMS, Masks, NoisyGraph, Released
+from privcfs_lab.attacks.denoising import Denoising, _Prior
+from privcfs_lab.attacks.victims import VICTIMS, AdviceToOthers, Masks, NoisyGraph, Released, Sketched
 from privcfs_lab.audit.adjacent import neighbours
+from privcfs_lab.audit.checks import as_pairs
 from privcfs_lab.baselines.rr_ldp import WRONG
 from privcfs_lab.measuring.simulate import HALF, Simulation
+from privcfs_lab.measuring.targets import POPULATIONS
 
 
 @pytest.fixture(scope="module")
@@ -107,3 +110,67 @@ def test_reconstruction_learns_nothing_from_public_data_and_more_from_more_answe
     assert success(few.guesses(VICTIMS["RR-LDP"], cora, 3)).auc > 0.98
     dear = Released(epsilon="64")
     assert success(many.guesses(dear, cora, 4)).auc > success(few.guesses(Released(epsilon="1"), cora, 4)).auc
+
+
+def test_a_posterior_mean_takes_noise_away() -> None:
+    rng = np.random.default_rng(0)
+    clean = np.where(rng.random(2000) < 0.5, -3.0, 1.0)
+    told = [{("feature", number, 0): float(value)} for number, value in enumerate(clean)]
+    noisy = [{name: value + float(rng.normal()) for name, value in one.items()} for one in told]
+    means = _Prior.of(told, noise=1.0).means(noisy)
+    before, after = (
+        np.mean([(next(iter(one.values())) - value) ** 2 for one, value in zip(seen, clean, strict=True)])
+        for seen in (noisy, means)
+    )
+    assert after < 0.35 * before
+    assert _Prior.of(told, noise=0.0).means(noisy) == noisy
+
+
+def test_denoising_finds_what_an_open_method_names_and_little_beyond_public_data_in_ours(cora: Simulation) -> None:
+    names = Denoising(names=True)
+    assert success(names.guesses(VICTIMS["CF-GNNExplainer"], cora, 4)).auc == 1
+    public = success(names.guesses(VICTIMS["public data alone"], cora, 10)).auc
+    assert 0.6 < public < 1
+    assert success(names.guesses(VICTIMS["ours, 7.2 in all"], cora, 10)).auc < public + 0.1
+    assert success(names.guesses(VICTIMS["advice, an outsider"], cora, 4)).auc < 1
+
+
+def test_half_of_the_noise_is_a_victim_of_its_own() -> None:
+    assert VICTIMS["PrivCF-out"].noise == 2 * VICTIMS["PrivCF-out, half noise"].noise
+    assert VICTIMS["PrivCF-out"].quiet() == VICTIMS["CF-GNNExplainer"]
+    assert "14.4 an entry" in VICTIMS["PrivCF-out, half noise"].price
+
+
+def test_an_outsider_is_told_the_same_whatever_pairs_the_target_has(cora: Simulation) -> None:
+    """Advice to a friend of the target, who is at no end of the pairs that differ."""
+    problem = problem_of(cora, POPULATIONS["borderline"](cora)[:3])
+    target = problem.targets[0]
+    hidden = [pair for pair in cora.data.pairs.tolist() if target in pair]
+    shown = {tuple(pair) for pair in cora.snapshot(HALF).tolist()}
+    stranger = next(node for node in range(100) if node != target and [target, node] not in hidden)
+    changed = {tuple(pair) for pair in cora.data.pairs.tolist()} ^ {(min(target, stranger), max(target, stranger))}
+    changed -= {tuple(pair) for pair in hidden if tuple(pair) not in shown}
+    other = problem.on(as_pairs(changed))
+    advice = AdviceToOthers()
+    assert advice.answers(problem) == advice.answers(other)
+    assert any(advice.answers(problem))
+
+
+def test_a_sketch_tells_a_pair_by_its_coin_and_counts_and_a_public_one_not_at_all(cora: Simulation) -> None:
+    problem = open_problem(cora)
+    shown = {tuple(pair) for pair in cora.snapshot(HALF).tolist()}
+    pairs = {tuple(pair) for pair in cora.data.pairs.tolist()}
+    hidden, public = sorted(pairs - shown)[0], sorted(shown)[0]
+    told = [Sketched(price).told_apart(problem, 0, as_pairs(pairs - {hidden})).auc for price in ("2", "4", "7.2")]
+    assert 0.5 < told[0] < told[1] < told[2] < 1
+    for price, auc in zip((2, 4, 7.2), told, strict=True):
+        assert auc <= 1 / (1 + np.exp(-price)) + 1e-9
+    assert Sketched().told_apart(problem, 0, as_pairs(pairs - {public})) == Told(0.5, 0)
+
+
+def test_a_sketch_is_the_same_for_all_who_ask(cora: Simulation) -> None:
+    problem = problem_of(cora, [5, 9])
+    assert Sketched("2").answers(problem) == Sketched("2").answers(problem)
+    assert all(name[0] == "class" for answer in Sketched("2").answers(problem) for name in answer)
+    few = ATTACKS["reconstruction, 1 answer"]
+    assert success(few.guesses(Sketched(), cora, 3)).auc > 0.9

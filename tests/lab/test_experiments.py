@@ -291,10 +291,14 @@ def test_the_overview_names_every_page_and_gives_the_evidence() -> None:
 
 
 def test_the_overview_is_what_the_committed_pages_give(tmp_path: Path) -> None:
-    for path in RESULTS.glob("*.json"):
+    for path in [*RESULTS.glob("*.json"), RESULTS / overview.STALE]:
         (tmp_path / path.name).write_bytes(path.read_bytes())
     overview.write(tmp_path, PAGES)
     assert (tmp_path / "README.md").read_text() == (RESULTS / "README.md").read_text()
+    drawn = sorted(path.name for path in tmp_path.glob("*.svg"))
+    assert drawn == [f"front-{number}.svg" for number in range(1, 7)]
+    for name in drawn:
+        assert (tmp_path / name).read_bytes() == (RESULTS / name).read_bytes()
 
 
 def test_everyone_has_five_data_sets_ten_seeds_and_intervals() -> None:

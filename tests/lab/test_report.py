@@ -26,10 +26,17 @@ PAGE = Page(
 def test_a_page_shows_its_command_and_what_is_shown(tmp_path: Path) -> None:
     PAGE.write(tmp_path, "a", "privcfs-lab a")
     page = (tmp_path / "a.md").read_text()
-    assert page.startswith("# A title\n\nWritten by `privcfs-lab a`. About it.\n")
+    assert page.startswith("# A title\n\n| data |")
+    assert page.endswith("\n## Details\n\nAbout it.\n\nWritten by `privcfs-lab a`.\n")
     assert "| cora | 0.500 ± 0.100 | 25.0% |" in page
     assert "| citeseer | - | 0.0% |" in page
     assert "more" not in page
+
+
+def test_a_page_opens_with_what_it_says(tmp_path: Path) -> None:
+    PAGE.write(tmp_path, "a", "privcfs-lab a", "123", "It shows this. So that follows.")
+    assert (tmp_path / "a.md").read_text().startswith("# A title\n\nIt shows this. So that follows.\n\n| data |")
+    assert json.loads((tmp_path / "a.json").read_text())["lead"] == "It shows this. So that follows."
 
 
 def test_files_hold_numbers_and_every_column(tmp_path: Path) -> None:

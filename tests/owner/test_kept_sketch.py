@@ -24,7 +24,7 @@ def test_what_follows_from_a_sketch_is_computed_once(tmp_path: Path) -> None:
     assert len(steps) == 1, "read, not computed"
     assert first.digest == again.digest != world.context.digest
     assert first.snapshot.pairs.tolist() == again.snapshot.pairs.tolist()
-    (tmp_path / "sketch.bin.beliefs.npz").write_bytes(b"damaged")
+    (tmp_path / "sketch.bin.beliefs" / "rest.npy").write_bytes(b"damaged")
     recall_or_believe(world.context, path, steps.append)
     assert len(steps) == 2, "computed anew"
     with pytest.raises(SketchError, match="made for another public context"):

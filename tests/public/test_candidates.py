@@ -7,11 +7,14 @@ from privcfs.errors import SettingsError
 from privcfs.public.candidates.actionability import Actionability
 from privcfs.public.candidates.beyond import Beyond
 from privcfs.public.candidates.ladders import Ladders
+from privcfs.public.candidates.nothing import Nothing
 from privcfs.public.candidates.pairs import LinkPredictor, OneHop, TwoHop
 from privcfs.public.candidates.partners import Partners, score_partners
 from privcfs.public.candidates.product import Product
+from privcfs.public.candidates.recourse import Recourse
 from privcfs.public.candidates.small_sets import SmallSets
 from privcfs.public.candidates.top_influence import TopInfluence
+from tests.schemas import schema_world
 from tests.worlds import random_gcn
 
 NODES, FEATURES = 40, 20
@@ -175,3 +178,14 @@ def test_without_own_pairs_a_person_has_none_to_delete() -> None:
     found = SmallSets().knowing(()).propose(context(STAR), 0)
     assert found.deletions == ()
     assert found.additions
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_candidates_that_share_a_pair_or_a_feature_are_found(seed: int) -> None:
+    world = schema_world(seed, nodes=12)
+    plain = PublicContext(world.context.features, world.context.snapshot.pairs, world.context.model)
+    for found in (Recourse(most=2).propose(world.context, 3), SmallSets().propose(plain, 3)):
+        for position in (0, 1, len(found) // 2, len(found) - 1):
+            shared = [bool(one.subjects & found[position].subjects) for one in found]
+            assert found.sharing(position).tolist() == shared
+    assert Nothing().propose(plain, 3).sharing(0).tolist() == [False]

@@ -192,7 +192,10 @@ def test_rules_hold_of_changes_that_are_made_together() -> None:
     assert schema.keeps_rules({}, {})
     assert not schema.keeps_rules({}, {"Age": Fraction(52)}), "a secret present level keeps no rule for sure"
     faults = schema.faults([FeatureChange("Age", "53"), FeatureChange("Savings", "100 to 500")], before)
-    assert faults == ["rule: if Savings changes, Housing must change", "rule: the sum of Age, LoanDuration"]
+    assert faults == [
+        "rule: if Savings changes, Housing must change",
+        "rule: the sum of Age, LoanDuration is at most 100",
+    ]
 
 
 def test_a_file_is_read_as_a_dictionary_is(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ SCREENSHOTS = os.environ.get("PRIVCFS_SCREENSHOTS")
 PICTURES = {  # in docs/service.md
     *("advice-phone", "ask-desk", "ask-phone", "answers-phone"),
     *("budget-desk", "ledger-desk", "keys-phone"),
+    *("features-desk", "features-phone", "advice-features-phone"),
 }
 # Refusals that tests provoke, the first look without a key, and answers that a test loses on purpose.
 EXPECTED = ("401", "402", "403", "404", "422", "ERR_FAILED")

@@ -5,6 +5,7 @@ import sys
 from privcfs.cli.advising import advise
 from privcfs.cli.batch import batch
 from privcfs.cli.commands import app
+from privcfs.cli.features import believe, features
 from privcfs.cli.importing import import_
 from privcfs.cli.output import complain
 from privcfs.cli.serving import keys_app, serve
@@ -15,6 +16,8 @@ from privcfs.errors import PrivcfsError
 __all__ = ["app", "main"]
 app.command()(advise)
 app.command()(batch)
+app.command()(believe)
+app.command()(features)
 app.command("import")(import_)
 app.command()(serve)
 app.command()(sketch)

@@ -16,7 +16,7 @@ from privcfs.cli.output import console, emit, failures_told, say, warn
 from privcfs.cli.spending import YesOption, agree
 from privcfs.errors import BudgetExhausted, InputError, PrivcfsError
 from privcfs.fleet.cluster import release_on_ray
-from privcfs.fleet.parts import Job, parts, release_here, request_id
+from privcfs.fleet.parts import Answer, Job, parts, release_here, request_id
 from privcfs.fleet.processes import release_in_processes
 from privcfs.fleet.results import ResultFile
 from privcfs.gate.questions.question import OWNER
@@ -25,6 +25,8 @@ from privcfs.owner.answering_time import rehearse_time
 from privcfs.owner.vault_file import open_vault, read_vault_file
 from privcfs.public.context import PublicContext
 from privcfs.public.epsilon import parse_epsilon, show
+from privcfs.public.release import Release
+from privcfs.public.tidy import tidy
 
 LONGEST = 200  # letters of a request id
 
@@ -33,6 +35,10 @@ def batch(
     targets: Annotated[Path, typer.Option(help="File with the nodes to explain, one a line, by number or name.")],
     epsilon: Annotated[str, typer.Option(help="Price of each release.")],
     out: Annotated[Path, typer.Option(help="Where the releases go, as Parquet.")] = Path("releases.parquet"),
+    table: Annotated[
+        Path | None,
+        typer.Option(help="Also as one tidy table, CSV: a row for each element of each release."),
+    ] = None,
     job: Annotated[str | None, typer.Option(help="Names the job: the same name pays nothing twice.")] = None,
     workers: Annotated[int, typer.Option(help="Processes on this machine.", min=1)] = 1,
     cluster: Annotated[str | None, typer.Option(help="Address of a Ray cluster whose nodes see the files.")] = None,
@@ -68,6 +74,7 @@ def batch(
         results = release_in_processes(work, todo, workers) if workers > 1 else release_here(opened, work, todo)
     refusal: PrivcfsError | None = None
     answered: set[str] = set()
+    found: list[Answer] = []
     refused: list[str] = []
     columns = (*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn())
     progress = Progress(*columns, console=console, transient=True, disable=as_json)
@@ -76,6 +83,7 @@ def batch(
         try:
             for done in results:
                 file.add(done.answers)
+                found += done.answers if table is not None else ()
                 answered.update(one.target for one in done.answers)
                 refused += done.spent
                 progress.advance(bar, len(done.answers) + len(done.spent))
@@ -85,6 +93,8 @@ def batch(
             if not as_json:
                 say(f"Stopped. What is paid is kept, and nothing is written yet: go on with --job {name}.")
             raise
+    if table is not None and found:
+        tidy(Release.from_json(answer.release) for answer in found).write_csv(table)
     if refusal is not None:
         first = next((f" The first without an answer is {one}." for one in labels if one not in answered), "")
         reached = f"{file.written} of {len(labels)} are released and paid; go on with --job {name}.{first}"

@@ -72,14 +72,19 @@ def _root(
 
 @app.command()
 def demo(
-    dataset: Annotated[str, typer.Option(help=f"Embedded graph: {' or '.join(NAMES)}.")] = "cora",
-    target: Annotated[int | None, typer.Option(help="Node to explain; each graph has a default.")] = None,
+    case: Annotated[
+        str,
+        typer.Option(
+            "--case", "--dataset", help=f"{' or '.join(NAMES)}: papers; or loan: clients of a bank that is made up."
+        ),
+    ] = "cora",
+    target: Annotated[str | None, typer.Option(help="Node to explain; each graph has a default.")] = None,
     epsilon: Annotated[str, typer.Option(help="Price of the release.")] = "1",
     folder: Annotated[Path, typer.Option(help="Where ledger, certificate and page go.")] = Path("privcfs-demo"),
     as_json: JsonOption = False,
 ) -> None:
-    """Release one private counterfactual on embedded real data and show what it says, costs and hides."""
-    run_demo(dataset, target, epsilon, folder, as_json)
+    """Release one private counterfactual on embedded data and show what it says, costs and hides."""
+    run_demo(case, target, epsilon, folder, as_json)
 
 
 @app.command()

@@ -1,8 +1,7 @@
 """A release as one self-contained HTML page: a picture, what it cost, what it hides. Uses public values only."""
 
 import json
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
@@ -10,11 +9,10 @@ from privcfs.gate.accounting import Balance
 from privcfs.public.advice import CONFIDENCE, Advice
 from privcfs.public.context import PublicContext
 from privcfs.public.epsilon import show
-from privcfs.public.interventions import Intervention, Pair, pair
+from privcfs.public.picture import picture
 from privcfs.public.release import Release
 from privcfs.public.words import share_in_words, to_person
 
-FITS_INSIDE, LONGEST_NAME = 5, 14  # letters of a node's name: in its circle, and in the picture
 STYLE = """
 :root { color-scheme: light; --ink: #1b2430; --soft: #5b6673; --line: #c9d1d9; --paper: #ffffff; --wash: #f4f6f8;
   --cut: #b3261e; --own: #0b5cad; }
@@ -29,7 +27,8 @@ section { background: var(--paper); border: 1px solid var(--line); border-radius
 .wide { grid-column: 1 / -1; }
 .warn { border-left: .35rem solid var(--cut); } .warn p { margin: 0; }
 ul { margin: .25rem 0; padding-left: 1.2rem; } li { margin: .2rem 0; }
-svg { width: 100%; height: auto; display: block; } svg text { font: 13px system-ui, sans-serif; fill: var(--ink); }
+svg { width: 100%; height: auto; display: block; }
+svg text { font-family: system-ui, sans-serif; font-size: 13px; fill: var(--ink); }
 pre { overflow-x: auto; font-size: .8rem; background: var(--wash); padding: .75rem; border-radius: .4rem; }
 figcaption, .small { color: var(--soft); font-size: .9rem; } figure { margin: 0; }
 """
@@ -47,19 +46,34 @@ class Story:
     can: list[str]
     cannot: list[str]
     curtain: list[str]
+    advised: list[str] = field(default_factory=list)
 
 
-def page(story: Story, release: Release, context: PublicContext, balance: Balance, auc: float) -> str:
+def page(
+    story: Story,
+    release: Release,
+    context: PublicContext,
+    balance: Balance,
+    auc: float,
+    advice: Advice | None = None,
+) -> str:
     """The whole page."""
     certificate = escape(json.dumps(release.to_dict(), indent=2))
-    picture = neighbourhood(release.target, release.intervention, context)
+    drawing = picture(release, context).to_svg()
+    advised = ""
+    if advice is not None:
+        advised = (
+            f"<section><h2>What she is told herself, for nothing</h2>{_list(story.advised)}"
+            f"<figure>{picture(advice, context).to_svg()}</figure></section>"
+        )
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{escape(story.title)}</title><style>{STYLE}</style></head><body><main>
 <h1>{escape(story.title)}</h1><p class="lead">{escape(story.lead)}</p>
 <div class="grid">
 <section class="wide warn"><p>{escape(story.warning)}</p></section>
-<section><h2>What was released</h2>{_list(story.released)}<figure>{picture}
+{advised}
+<section><h2>What was released</h2>{_list(story.released)}<figure>{drawing}
 <figcaption>{escape(_caption(release))}</figcaption></figure></section>
 <section><h2>What it cost, and what is left</h2>{_meter(balance)}{_list(story.cost)}
 <h2>The best possible attacker</h2>{_gauge(auc)}</section>
@@ -78,8 +92,9 @@ def advice_page(advice: Advice, context: PublicContext) -> str:
         f"<section><h2>{'The best way' if not number else f'Another way ({number})'}</h2>"
         f"<p>It flips the decision with probability {share_in_words(change.confidence).replace(' %', '&nbsp;%')}.</p>"
         f"{_list(to_person(change.intervention, advice.target))}"
-        f"<figure>{neighbourhood(advice.target, change.intervention, context)}<figcaption>You, and in grey your public "
-        "connections. Dashed red: connections to end. Dotted blue: connections to make.</figcaption></figure></section>"
+        f"<figure>{picture(advice, context, number + 1).to_svg()}<figcaption>You, and in grey your public connections. "
+        "Dashed, with a cross: connections to end. Dotted, with a plus: connections to make.</figcaption></figure>"
+        "</section>"
         for number, change in enumerate(advice.changes)
     )
     title = f"Advice for {advice.target_name}"
@@ -97,59 +112,14 @@ def advice_page(advice: Advice, context: PublicContext) -> str:
 """
 
 
-def neighbourhood(target: int, intervention: Intervention, context: PublicContext) -> str:
-    """The target, its snapshot neighbours and the changes, as SVG."""
-    near = context.disclosed.neighbours(target)
-    others = sorted({*near, *intervention.nodes} - {target})
-    place: dict[int, tuple[float, float]] = {target: (210.0, 150.0)}
-    for position, node in enumerate(others):
-        angle = 2 * math.pi * position / max(len(others), 1) - math.pi / 2
-        place[node] = (210 + 150 * math.cos(angle), 150 + 110 * math.sin(angle))
-    public = {pair(target, node) for node in near} - set(intervention.add)
-    lines = [_line(place, ends, "#8a94a0", "") for ends in sorted(public - set(intervention.delete))]
-    lines += [_line(place, ends, "#b3261e", "7 5") for ends in intervention.delete]
-    lines += [_line(place, ends, "#0b5cad", "2 4") for ends in intervention.add]
-    nodes = [_node(context.label(node), *place[node], node == target) for node in place]
-    masks = ", ".join(str(feature) for feature in intervention.mask)
-    changes = escape("; ".join(str(one) for one in intervention.change))
-    note = f'<text x="8" y="316">masked features of the target: {masks}</text>' if masks else ""
-    note += f'<text x="8" y="316">{changes}</text>' if changes else ""
-    return f'<svg viewBox="0 0 420 324" role="img" aria-label="{escape(str(intervention))}">' + "".join(
-        [*lines, *nodes, note, "</svg>"]
-    )
-
-
 def _caption(release: Release) -> str:
     """What the picture draws, and what it does not say."""
-    drawn = ["Dashed red: pairs that the release deletes."] if release.intervention.delete else []
-    drawn += ["Dotted blue: pairs that the release adds."] if release.intervention.add else []
+    drawn = ["Dashed, with a cross: pairs that the release deletes."] if release.intervention.delete else []
+    drawn += ["Dotted, with a plus: pairs that the release adds."] if release.intervention.add else []
     return (
         f"Node {release.target_name} and, in grey, its pairs in the public snapshot. "
         f"{' '.join(drawn) or 'The release names no pair.'} It does not say whether a pair is an edge of the secret "
         "graph."
-    )
-
-
-def _line(place: dict[int, tuple[float, float]], ends: Pair, colour: str, dashes: str) -> str:
-    (x1, y1), (x2, y2) = place[ends[0]], place[ends[1]]
-    width = 3 if dashes else 1.5
-    return (
-        f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}" '
-        f'stroke-width="{width}" stroke-dasharray="{dashes}"/>'
-    )
-
-
-def _node(label: str, x: float, y: float, is_target: bool) -> str:
-    """A circle with the node's name: inside where it fits, below otherwise; whole, or cut with an ellipsis."""
-    colour, radius = ("#0b5cad", 24) if is_target else ("#ffffff", 19)
-    inside = len(label) <= FITS_INSIDE
-    ink = "#ffffff" if is_target and inside else "#1b2430"
-    halo = "" if inside else ";paint-order:stroke;stroke:#ffffff;stroke-width:4px"  # or lines would cross the name
-    shown = label if len(label) <= LONGEST_NAME else label[: LONGEST_NAME - 1] + "…"
-    return (
-        f'<g><title>{escape(label)}</title><circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{colour}" '
-        f'stroke="#1b2430"/><text x="{x:.1f}" y="{y + (4 if inside else radius + 13):.1f}" text-anchor="middle" '
-        f'style="fill:{ink}{halo}">{escape(shown)}</text></g>'
     )
 
 

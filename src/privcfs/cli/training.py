@@ -14,11 +14,13 @@ from privcfs.cli.commands import VAULT, JsonOption
 from privcfs.cli.output import console, emit, say
 from privcfs.errors import ContextError, InputError, SettingsError
 from privcfs.owner.vault_file import read_vault_file
-from privcfs.public.context import nodes_of, read_snapshot
+from privcfs.public.context import names_of, nodes_of, read_snapshot, read_table
 from privcfs.public.models.files import save_model
 from privcfs.public.models.labels import Labels, read_labels
 from privcfs.public.models.training import Labelled, Training, accuracy, need_torch, train_gcn
+from privcfs.public.schema.schema import Schema
 from privcfs.tables.features import TableNames, read_features
+from privcfs.tables.named_columns import Links, Table
 from privcfs.tables.names import read_node_ids
 
 
@@ -27,9 +29,10 @@ from privcfs.tables.names import read_node_ids
 class PublicFiles:
     """What training reads besides labels."""
 
-    features: Path
-    snapshot: Path
+    features: Path | Table
+    snapshot: Path | Links
     node_ids: Path | None
+    schema: Path | None = None
 
 
 @final
@@ -106,8 +109,12 @@ def _files(vault: Path | None, features: Path | None, snapshot: Path | None, nod
 
 
 def _read(files: PublicFiles, labels: Path, order: tuple[str, ...]) -> tuple[Labelled, Labels]:
-    names = None if files.node_ids is None else read_node_ids(files.node_ids, ContextError)
-    table = read_features(files.features, ContextError, TableNames(nodes=names or ()))
+    features, node_ids, columns = files.features, files.node_ids, ()
+    if isinstance(features, Table):
+        node_ids = names_of(features, node_ids)
+        features, columns = read_table(features, None if files.schema is None else Schema.read(files.schema))
+    names = None if node_ids is None else read_node_ids(node_ids, ContextError)
+    table = read_features(features, ContextError, TableNames(columns, names or ()))
     nodes = nodes_of(table, names)
     known = read_labels(labels, nodes, order)
     pairs = read_snapshot(files.snapshot, nodes).pairs

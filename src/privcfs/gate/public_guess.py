@@ -18,6 +18,7 @@ from privcfs.private.evaluators import evaluate
 from privcfs.private.evaluators.imagined import classes_on_imagined
 from privcfs.private.graph import PrivateGraph
 from privcfs.private.own_reading import OTHERWISE
+from privcfs.public.beliefs.belief import cheapest_nearly_best
 from privcfs.public.beliefs.imagined import Sampling
 from privcfs.public.believed import Believed, likely
 from privcfs.public.candidates.candidates import Candidates
@@ -32,10 +33,17 @@ class Guess(NamedTuple):
 
 
 def public_guess(context: PublicContext, candidates: Candidates, method: Method) -> Guess:
-    """The candidate that is likeliest to be valid on imagined graphs; the empty set only if there is no other."""
+    """The candidate that is likeliest to be valid on imagined graphs; the empty set only if there is no other.
+
+    Where features have a schema, it is the cheapest of those that are nearly as likely (`cheapest_nearly_best`).
+    """
     belief = method.rehearsal.belief(context, candidates, method.utility)
     costs = method.rehearsal.costs
-    position = belief.guess(allowed=None if costs.most is None else costs.allow(candidates))
+    if context.schema is None:
+        position = belief.guess(allowed=None if costs.most is None else costs.allow(candidates))
+    else:
+        allowed = costs.allow(candidates) & (np.arange(len(candidates)) > 0)
+        position = cheapest_nearly_best(belief.likelihood @ belief.valid, costs.of(candidates), allowed)
     return Guess(position, belief.guess_confidence(position) if position else 0.0)
 
 

@@ -22,12 +22,14 @@ from privcfs.private.graph import PrivateGraph
 from privcfs.public.beliefs.belief import Belief
 from privcfs.public.beliefs.imagined import Beliefs, Sampling
 from privcfs.public.beliefs.learned import DEFAULT_DOUBT, DEFAULT_TRUST
-from privcfs.public.beliefs.learning import LEAST_PAIRS, learn_beliefs, split_snapshot
+from privcfs.public.beliefs.learning import LEAST_PAIRS, learn_beliefs, part_of, split_snapshot
 from privcfs.public.beliefs.worlds import Worlds
 from privcfs.public.candidates.small_sets import SmallSets
 from privcfs.public.context import PublicContext
-from privcfs.public.sketches.knowing import believing
-from privcfs.public.sketches.posterior import imagined_pairs, posterior_of, residual_law
+from privcfs.public.sketches.knowing import believing, posterior_given
+from privcfs.public.sketches.likeliest import Likeliest
+from privcfs.public.sketches.meaning import covered_by
+from privcfs.public.sketches.posterior import imagined_pairs, residual_law
 from privcfs.public.sketches.sketch import Sketch, SketchPlan
 
 # So many nodes are explained to say what a sketch would buy, each on so many imagined graphs.
@@ -58,9 +60,10 @@ class Stage(NamedTuple):
     def sketched(self, plan: SketchPlan) -> PublicContext:
         """The believer's context with a sketch of the play, drawn with a public seed."""
         seed, shown = bytes.fromhex(self.shown.digest), self.shown
-        parts = draw_sketch(self.graph, shown, plan, lambda use: Coins(seed, f"rehearsal: {plan.name} {use}"))
+        universe = Likeliest.of(shown, self.beliefs, plan.partners) if plan.is_listed and plan.responses else None
+        parts = draw_sketch(self.graph, shown, plan, lambda use: Coins(seed, f"rehearsal: {plan.name} {use}"), universe)
         sketch = Sketch(plan, shown.digest, self.worlds, shown.number_of_nodes, shown.number_of_classes, *parts)
-        return believing(shown, sketch, posterior_of(shown, self.beliefs, sketch))
+        return believing(shown, sketch, posterior_given(shown, self.beliefs, sketch))
 
 
 def stage_of(base: PublicContext, worlds: Worlds) -> Stage:
@@ -69,10 +72,11 @@ def stage_of(base: PublicContext, worlds: Worlds) -> Stage:
         split = split_snapshot(base, worlds.disclosed)
         told = replace(worlds, disclosed=split.share)
         return Stage(split.shown, split.whole, learn_beliefs(split.shown, told), told)
+    base = part_of(base)
     beliefs = learn_beliefs(base, worlds)
     hidden = imagined_pairs(base, beliefs, np.random.default_rng([base.seed, 6]))
     every = np.concatenate([base.snapshot.pairs, hidden])
-    whole = PublicContext(base.features, every, base.model, assumptions=base.assumptions)
+    whole = PublicContext(base.features, every, base.model, assumptions=base.assumptions, schema=base.schema)
     return Stage(base, whole, beliefs, worlds)
 
 
@@ -92,6 +96,8 @@ class Worth(NamedTuple):
         with_it: The public guess with it.
         ceiling: Some candidate of the list without it.
         targets: How many nodes were explained.
+        covered: The share of hidden pairs that the sketch covers on the stage: 1 where it covers all pairs, and None
+            where it cannot be estimated. Of a graph that is larger than the stage it covers less.
     """
 
     plan: SketchPlan
@@ -99,6 +105,7 @@ class Worth(NamedTuple):
     with_it: float
     ceiling: float
     targets: int
+    covered: float | None
 
 
 def rehearse_sketch(
@@ -129,7 +136,8 @@ def rehearse_sketch(
         beliefs = beliefs_with(context, stage.beliefs)
         flips = [_guess(stage, context, beliefs, target)[0] for target in targets]
         before, ceiling = np.mean(without, axis=0).tolist()
-        found.append(Worth(plan, before, float(np.mean(flips)), ceiling, len(targets)))
+        covered = covered_by(context.sketch)
+        found.append(Worth(plan, before, float(np.mean(flips)), ceiling, len(targets), covered))
     return found
 
 

@@ -29,7 +29,7 @@ from privcfs.gate.accounting import Balance, Limit
 from privcfs.gate.failures import FailureLog, Failures
 from privcfs.gate.ledger import open_ledger
 from privcfs.gate.ledger.ledger import Ledger
-from privcfs.gate.method import Method, checked_seconds, dearest, keeping_schema
+from privcfs.gate.method import Method, checked_seconds, constraints_of, dearest, keeping_schema
 from privcfs.gate.opening import (
     checked_class,
     graph_for_advice,
@@ -60,12 +60,14 @@ from privcfs.private.utilities.utility import Scores
 from privcfs.public.advice import Advice
 from privcfs.public.believed import Believed
 from privcfs.public.candidates.candidates import Candidates
+from privcfs.public.constraints import Constraints
 from privcfs.public.context import PublicContext, Readable
 from privcfs.public.epsilon import Price, parse_epsilon
 from privcfs.public.head import Head
 from privcfs.public.interventions import Intervention
 from privcfs.public.public_answer import PublicAnswer
 from privcfs.public.release import Release
+from privcfs.public.schema.possible import PossibleChanges, possible_changes
 from privcfs.public.verdict import Selection, Verdict
 
 LEAST_PRICE = "0.01"
@@ -533,6 +535,22 @@ class Vault:
         """
         return self.method.candidates.propose(self.context, self.context.node(target)).named(self.context)
 
+    def features(self, target: int | str) -> PossibleChanges:
+        """What a node can change about itself, with present and possible values; costs nothing and reads no edge.
+
+        Args:
+            target: The node, by number (int) or by public name (text).
+
+        Returns:
+            The features that can change; none where features have no schema. Where they are secret, without the present
+            values, and only those whose possible values do not depend on these.
+
+        Raises:
+            UnknownNode: The target is not a node.
+        """
+        node = self.context.node(target)
+        return possible_changes(self.context, node, self.method.candidates.allowed.immutable_features)
+
     def balance(self, analyst: str | None = None) -> Balance:
         """What is spent and left.
 
@@ -555,6 +573,11 @@ class Vault:
     def ledger(self) -> Ledger:
         """The account that pays for this vault's answers: the only one that a process should open for it."""
         return self._ledger
+
+    @property
+    def constraints(self) -> Constraints:
+        """What every answer keeps to, and what changes cost; public."""
+        return constraints_of(self.method, self.context)
 
     @property
     def context(self) -> PublicContext:

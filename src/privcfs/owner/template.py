@@ -18,6 +18,7 @@ TEMPLATE = """\
 [graph]                          # SECRET: nobody but the owner reads these files
 edges = "edges.csv"              # rows source,target or source,target,weight (.csv or .parquet); for graphs larger
                                  # than memory a .store made by `privcfs import`, here and for features and snapshot
+                                 # or columns by name: {{ file = "links.csv", source = "from", target = "to" }}
 model = "gcn.safetensors"        # the frozen two-layer GCN that decides (ours, or a PyTorch Geometric state dict);
                                  # leave it and model_is out only if the public model below is the one that decides
 model_is = "kept"                # kept: you do not publish it, and nothing is promised about it: answers tell about it,
@@ -36,6 +37,7 @@ id = "{graph_id}"
 
 [public]                         # KNOWN TO EVERYONE
 features = "{features}"        # one row per node: .csv, .npy, or .npz written by scipy.sparse.save_npz
+                                 # or columns by name: {{ file = "clients.csv", nodes = "client" }} (docs/graphs.md)
 snapshot = "public_edges.csv"    # pairs made public before, and independently of, the private edges
 # model = "public_model.safetensors"  # for model_is = "secret": made from public data, it guides the search; make it
                                  # with `privcfs train`. Or the model that decides, if that is public.

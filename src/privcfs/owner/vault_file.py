@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple, cast, final
+from typing import Any, NamedTuple, TypeVar, cast, final
 
 from privcfs.errors import ContextError, GraphError, SettingsError
 from privcfs.gate.accounting import Limit
@@ -31,16 +31,25 @@ from privcfs.owner.template import FORMER_KEYS, KEYS
 from privcfs.private.graph import PrivateGraph
 from privcfs.private.secrets import Secrets
 from privcfs.public.assumptions import Assumption, hiding
-from privcfs.public.context import PublicContext
+from privcfs.public.context import PublicContext, names_of
 from privcfs.public.epsilon import parse_epsilon
 from privcfs.public.models.files import load_model
 from privcfs.tables.features import read_features
+from privcfs.tables.named_columns import Links, Table, columns_in
 from privcfs.tables.names import read_node_ids
 from privcfs.tables.store import PAIRS, SUFFIX, open_store
 
 KEPT, SECRET = "kept", "secret"  # the status of a model that is not public
 OFF = "off"  # the value of answer_seconds that switches the public answering time off
 LOG_DAYS, LONGEST_LOG = 90, 36_500
+# Keys that may name columns of a file, in the place of the file.
+WITH_COLUMNS = {
+    ("public", "features"),
+    ("public", "snapshot"),
+    ("graph", "edges"),
+    ("graph", "people_know_their_edges"),
+}
+Columns = TypeVar("Columns", Table, Links)
 
 
 def open_vault(path: str | Path, *, answer_seconds: float | None = None) -> Vault:
@@ -165,8 +174,8 @@ class VaultFile:
         if _same(self._path("public", "snapshot"), self._path("graph", "edges")):
             raise SettingsError("vault file: snapshot and edges are the same; private edges are not public.")
         return PublicContext(
-            self._path("public", "features"),
-            self._path("public", "snapshot"),
+            self._columns("public", "features", Table),
+            self._columns("public", "snapshot", Links),
             load_model(self._path("graph" if self._model_is_kept() else "public", "model")),
             node_ids=self._path("public", "node_ids") if "node_ids" in public else None,
             assumptions=self._assumptions(),
@@ -200,13 +209,14 @@ class VaultFile:
             raise SettingsError("vault file: a kept model guides its own search; drop public.model, or say 'secret'.")
         return bool(status == KEPT)
 
-    def public_files(self) -> tuple[Path, Path, Path | None]:
-        """Where features, snapshot and, if nodes have names, node ids are; no file is opened."""
+    def public_files(self) -> tuple[Path | Table, Path | Links, Path | None, Path | None]:
+        """Features, snapshot and, where there are files of their own, node ids and schema; no file is opened."""
         snapshot = self._path("public", "snapshot")
         if "edges" in self.tables["graph"] and snapshot.resolve() == self._path("graph", "edges").resolve():
             raise SettingsError("vault file: snapshot and edges are the same; private edges are not public.")
-        named = "node_ids" in self.tables["public"]
-        return self._path("public", "features"), snapshot, self._path("public", "node_ids") if named else None
+        public = self.tables["public"]
+        names, schema = (self._path("public", key) if key in public else None for key in ("node_ids", "schema"))
+        return self._columns("public", "features", Table), self._columns("public", "snapshot", Links), names, schema
 
     def secrets(self, context: PublicContext) -> Secrets | None:
         """The secret model and features, where there are any."""
@@ -275,20 +285,24 @@ class VaultFile:
 
     def graph_without_context(self) -> tuple[PrivateGraph, tuple[str, ...] | None]:
         """The secret edges and the names of nodes, before there is a snapshot or a model."""
-        count = read_features(self._path("public", "features"), ContextError).shape[0]
-        named = "node_ids" in self.tables["public"]
-        names = read_node_ids(self._path("public", "node_ids"), ContextError) if named else None
-        return self._edges(int(count), names), names
+        features = self._columns("public", "features", Table)
+        source = self._path("public", "node_ids") if "node_ids" in self.tables["public"] else None
+        if isinstance(features, Table):
+            found = names_of(features, source)
+            names = None if found is None else read_node_ids(found, ContextError)
+            return self._edges(len(features.cells(ContextError).rows), names), names
+        names = None if source is None else read_node_ids(source, ContextError)
+        return self._edges(int(read_features(features, ContextError).shape[0]), names), names
 
     def _known_edges(self, context: PublicContext) -> bool | PrivateGraph:
         """Whether people know their own edges: all, none, or those that a file lists."""
         key = "people_know_their_edges"
         named = self.tables["graph"].get(key, False)
-        if isinstance(named, str):
+        if isinstance(named, str | dict):
             try:
                 return self._edges(context.number_of_nodes, context.node_ids, key)
             except GraphError as error:
-                raise GraphError(f"vault file: graph.{key} names {named}, where {error}") from None
+                raise GraphError(f"vault file: graph.{key} names {self._text('graph', key)}, where {error}") from None
         if not isinstance(named, bool):
             raise SettingsError(
                 f"vault file: graph.{key} must be true or false, or the file of the edges that people know."
@@ -296,11 +310,13 @@ class VaultFile:
         return named
 
     def _edges(self, nodes: int, names: tuple[str, ...] | None, key: str = "edges") -> PrivateGraph:
-        path = self._path("graph", key)
+        source, path = self._columns("graph", key, Links), self._path("graph", key)
         if path.suffix == SUFFIX:
             return PrivateGraph.from_store(path, number_of_nodes=nodes)
-        read = PrivateGraph.from_parquet if path.suffix == ".parquet" else PrivateGraph.from_csv
-        return read(path, number_of_nodes=nodes, node_ids=names, simplify=self._flag("graph", "simplify"))
+        named: dict[str, Any] = {"number_of_nodes": nodes, "node_ids": names}
+        if path.suffix == ".parquet":
+            return PrivateGraph.from_parquet(path, **named, simplify=self._flag("graph", "simplify"))
+        return PrivateGraph.from_csv(source, **named, simplify=self._flag("graph", "simplify"))
 
     def service(self) -> ServiceSettings:
         """The table [service], checked as a whole."""
@@ -331,12 +347,19 @@ class VaultFile:
 
     def _text(self, table: str, key: str) -> str:
         value = self.tables[table].get(key)
+        if isinstance(value, dict) and (table, key) in WITH_COLUMNS:
+            key, value = f"{key}.file", value.get("file")
         if not isinstance(value, str) or not value:
             raise SettingsError(f"vault file: {table}.{key} must be text in quotes; see `privcfs init`.")
         return value
 
     def _path(self, table: str, key: str) -> Path:
         return self.path.parent / self._text(table, key)
+
+    def _columns(self, table: str, key: str, what: type[Columns]) -> Path | Columns:
+        """A file, or some columns of one."""
+        given, path = self.tables[table].get(key), self._path(table, key)
+        return columns_in(given, path, what, f"{table}.{key}") if isinstance(given, dict) else path
 
 
 def _same(one: Path, other: Path) -> bool:

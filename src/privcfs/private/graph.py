@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from privcfs.errors import GraphError
 from privcfs.private.sealed import Sealed
 from privcfs.tables.edges import EdgeListReader, edge_index_rows, matrix_rows, networkx_rows
+from privcfs.tables.named_columns import Links
 from privcfs.tables.names import Nodes, read_node_ids
 from privcfs.tables.neighbours import Neighbours, distinct
 from privcfs.tables.store import PAIRS, open_store
@@ -122,7 +123,7 @@ class PrivateGraph(Sealed):
     @classmethod
     def from_csv(
         cls,
-        path: str | Path,
+        path: str | Path | Links,
         *,
         number_of_nodes: int,
         node_ids: str | Path | Sequence[str] | None = None,
@@ -131,7 +132,7 @@ class PrivateGraph(Sealed):
         """Reads a CSV file of rows source,target or source,target,weight; a header source,target is skipped.
 
         Args:
-            path: The file.
+            path: The file, or some columns of it (`Links`).
             number_of_nodes: The public number of nodes. It is never inferred from edges.
             node_ids: The public names of the nodes in order: a list, or a file with one name a line. By default None:
                 edges then name nodes by number.
@@ -143,7 +144,8 @@ class PrivateGraph(Sealed):
         Raises:
             GraphError: The edges cannot be read, name unknown nodes, or contain loops or repeated pairs.
         """
-        return cls._read(Path(path), _nodes(number_of_nodes, node_ids), simplify)
+        source = path if isinstance(path, Links) else Path(path)
+        return cls._read(source, _nodes(number_of_nodes, node_ids), simplify)
 
     @classmethod
     def from_parquet(
@@ -231,7 +233,7 @@ class PrivateGraph(Sealed):
         return cls._read(networkx_rows(graph, nodes, GraphError), nodes, simplify)
 
     @classmethod
-    def _read(cls, source: Path | ArrayLike, nodes: Nodes, simplify: bool) -> "PrivateGraph":
+    def _read(cls, source: Path | Links | ArrayLike, nodes: Nodes, simplify: bool) -> "PrivateGraph":
         reader = EdgeListReader("edges", GraphError, nodes, simplify, may_simplify=True)
         return cls.from_pairs(reader.read(source), nodes.count)
 

@@ -21,6 +21,7 @@ from privcfs.public.schema.fitting import refuse_misfit
 from privcfs.public.schema.schema import Schema
 from privcfs.tables.edges import EdgeListReader
 from privcfs.tables.features import TableNames, feature_header, read_features
+from privcfs.tables.named_columns import Links, Table
 from privcfs.tables.names import Nodes, read_node_ids
 from privcfs.tables.neighbours import Neighbours, gather
 from privcfs.tables.store import FEATURES, PAIRS, SUFFIX, checksums_of, open_store, taken
@@ -82,9 +83,10 @@ class PublicContext(FeatureRows):
     pairs has `base`, the context without it, `sketch` and `posterior`, which are None for any other.
 
     Args:
-        features: The public feature table with one row for each node: a file (.csv, .npy, .npz or .store), an array or
-            a sparse matrix.
-        snapshot: The pairs that were public before, and independently of, the private edges: a file or an (m, 2) array.
+        features: The public feature table with one row for each node: a file (.csv, .npy, .npz or .store), some columns
+            of a CSV file (`Table`), an array or a sparse matrix.
+        snapshot: The pairs that were public before, and independently of, the private edges: a file, some columns of a
+            CSV file (`Links`), or an (m, 2) array.
         model: The public model: `load_model(...)`, `GCN(...)` or `TorchModel(...)`. It guides the choice of candidates,
             and decides unless the vault has a secret model.
         node_ids: The public names of the nodes in order: a list, or a file with one name a line. By default None:
@@ -135,8 +137,8 @@ class PublicContext(FeatureRows):
 
     def __init__(
         self,
-        features: str | Path | ArrayLike | sp.sparray | sp.spmatrix,
-        snapshot: str | Path | ArrayLike,
+        features: str | Path | Table | ArrayLike | sp.sparray | sp.spmatrix,
+        snapshot: str | Path | Links | ArrayLike,
         model: Model,
         *,
         node_ids: str | Path | Sequence[str] | None = None,
@@ -145,8 +147,17 @@ class PublicContext(FeatureRows):
     ) -> None:
         if not isinstance(model, Model):
             raise ContextError(f"model is a {type(model).__name__}; load it with privcfs.load_model first.")
+        named = isinstance(features, str | Path) and Path(features).suffix == ".csv"
+        stored = isinstance(features, str | Path) and Path(features).suffix == SUFFIX
+        self.columns = ()
+        if isinstance(features, Table):
+            schema = schema if schema is None or isinstance(schema, Schema) or not features.raw else Schema.read(schema)
+            node_ids = names_of(features, node_ids)
+            features, self.columns = read_table(features, schema)
         self.node_ids = None if node_ids is None else read_node_ids(node_ids, ContextError)
-        self.features = read_features(features, ContextError, TableNames(nodes=self.node_ids or ()))
+        self.features = read_features(features, ContextError, TableNames(self.columns, self.node_ids or ()))
+        if named:
+            self.columns = feature_header(Path(str(features)), ContextError)
         self.model = model
         if self.features.shape[1] != model.number_of_features:
             raise ContextError(
@@ -157,10 +168,7 @@ class PublicContext(FeatureRows):
         self.nodes = nodes_of(self.features, self.node_ids)
         self.snapshot = read_snapshot(snapshot, self.nodes)
         self.assumptions = frozenset(assumptions)
-        named = isinstance(features, str | Path) and Path(features).suffix == ".csv"
-        self.columns = feature_header(Path(str(features)), ContextError) if named else ()
         self.schema = None if schema is None else self._fitting_schema(schema)
-        stored = isinstance(features, str | Path) and Path(features).suffix == SUFFIX
         checksums = open_store(Path(str(features)), FEATURES, ContextError).checksums if stored else None
         self.digest = self._digest(checksums or _checksums(self.features))
         self.caches = {}
@@ -326,7 +334,23 @@ def nodes_of(features: sp.csr_array, node_ids: Sequence[str] | None) -> Nodes:
     return Nodes(count, {name: number for number, name in enumerate(node_ids)})
 
 
-def read_snapshot(source: str | Path | ArrayLike, nodes: Nodes) -> Neighbours:
+def names_of(table: Table, node_ids: str | Path | Sequence[str] | None) -> str | Path | Sequence[str] | None:
+    """The names of nodes that a table has in a column of its own, or else those that are given."""
+    if table.nodes is not None and node_ids is not None:
+        raise ContextError("node_ids and the column nodes of features both name the nodes; give one of them.")
+    return node_ids if table.nodes is None else table.node_ids(ContextError)
+
+
+def read_table(table: Table, schema: str | Path | Schema | None) -> tuple[NDArray[np.float64], Sequence[str]]:
+    """The numbers of a table, and the names of its columns; none where a schema turned its values into numbers."""
+    if not table.raw:
+        return table.features(ContextError)
+    if not isinstance(schema, Schema):
+        raise ContextError("features is a raw table, which only a schema can turn into numbers; give a schema.")
+    return schema.encode_table(table), ()
+
+
+def read_snapshot(source: str | Path | Links | ArrayLike, nodes: Nodes) -> Neighbours:
     """The public pairs of a file, an array or a store."""
     reader = EdgeListReader("snapshot", ContextError, nodes)
     if not isinstance(source, str | Path) or Path(source).suffix != SUFFIX:

@@ -1,6 +1,6 @@
 """An intervention, and how likely something is, in the words of a person."""
 
-from privcfs.public.interventions import NOTHING, Intervention, Pair
+from privcfs.public.interventions import NOTHING, FeatureChange, Intervention, Pair
 
 
 def in_words(intervention: Intervention) -> list[str]:
@@ -13,7 +13,15 @@ def to_person(intervention: Intervention, target: int) -> list[str]:
     lines = [_about_pair(intervention, pair, target, "end") for pair in intervention.delete]
     lines += [_about_pair(intervention, pair, target, "make") for pair in intervention.add]
     lines += [f"leave out feature {feature}" for feature in intervention.mask]
+    lines += [_about_change(one) for one in intervention.change]
     return lines or ["no change is known that would help"]
+
+
+def _about_change(change: FeatureChange) -> str:
+    """A feature that is set to another value."""
+    unit = f" {change.unit}" if change.unit else ""
+    before = f" from {change.before}" if change.before else ""
+    return f"change {change.feature}{before} to {change.value}{unit}"
 
 
 def _about_pair(intervention: Intervention, pair: Pair, target: int, verb: str) -> str:

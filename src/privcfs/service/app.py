@@ -30,7 +30,7 @@ from privcfs.service.schemas import PROBLEMS, Problem
 from privcfs.service.state import Service, This
 from privcfs.service.watch import MOST_AT_ONCE, Watch
 
-SCRIPTS = ("console", "common", "drawing", "person", "analyst", "answers", "node_field", "owner")
+SCRIPTS = ("console", "common", "drawing", "person", "analyst", "answers", "features", "node_field", "owner")
 CONSOLE = (
     ("/", "index.html", "text/html"),
     ("/console.css", "console.css", "text/css"),

@@ -189,22 +189,13 @@ def _change(service: Service, key: Key, asked: Confirmation) -> tuple[int | str,
     if sum(named) != 1 or (asked.target is None) != (asked.intervention is None):
         raise InputError("give either release, or certificate, or target and intervention.")
     if asked.intervention is not None and asked.target is not None:
-        return asked.target, _intervention(asked.intervention), None
+        return asked.target, asked.intervention.intervention(), None
     release = (
         Release.from_json(json.dumps(asked.certificate))
         if asked.release is None
         else _release_of(service, key, asked.release)
     )
     return release.target, release.intervention, release.confidence
-
-
-def _intervention(fields: dict[str, Any]) -> Intervention:
-    try:
-        return Intervention.from_dict(fields)
-    except (KeyError, TypeError, ValueError):
-        raise InputError(
-            "intervention needs the lists delete, add and mask, and maybe change, as certificates have them."
-        ) from None
 
 
 def _losses(service: Service) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from fastapi import APIRouter, Depends, Path, Query, Response
 from fastapi.responses import PlainTextResponse, StreamingResponse
 
 from privcfs.public.epsilon import NANO, show
+from privcfs.public.sketches.meaning import meaning_of
 from privcfs.service.asking import MOST_ANALYSTS
 from privcfs.service.callers import owner_only
 from privcfs.service.keys import Role, names_of
@@ -61,6 +62,15 @@ def newest(service: This, most: Annotated[int, Query(ge=1, le=10_000)] = 100) ->
 @ROUTER.get("/v1/overview", summary="How long the budget lasts, and what needs attention; for the owner")
 def glance(service: This) -> dict[str, Any]:
     return overview(service.ledger, service.keys, service.vault.failures, service.spending, MOST_ANALYSTS)
+
+
+@ROUTER.get("/v1/sketch", summary="What the sketch cost, covers and is worth; for the owner")
+def sketch(service: This) -> dict[str, Any]:
+    context = service.vault.context
+    if context.sketch is None:
+        return {"sketch": None}
+    known = context.learned.values()
+    return {"sketch": meaning_of(context.sketch, next((one.guessed for one in known), None))}
 
 
 @ROUTER.get("/v1/keys", summary="Keys, oldest first, in pages that begin behind the key `after`; for the owner")

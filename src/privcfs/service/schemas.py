@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from privcfs.gate.questions.advice import MOST_ALTERNATIVES
+from privcfs.public.interventions import FeatureChange, Intervention
 
 LONGEST_BATCH = 100
 # The status codes that any endpoint may answer with; OpenAPI shows these descriptions.
@@ -25,6 +26,8 @@ PROBLEMS = {
 }
 Text = Annotated[str, Field(min_length=1, max_length=200)]
 Number = Annotated[int, Field(strict=True, ge=0, lt=10**18)]
+MOST_ACTS = 100
+Pair = tuple[Number, Number]
 RequestId = Annotated[str, Field(min_length=1, max_length=100)]
 
 
@@ -58,6 +61,42 @@ class Batch(BaseModel):
     questions: Annotated[list[Question], Field(min_length=1, max_length=LONGEST_BATCH)]
 
 
+class ChangedFeature(BaseModel):
+    """A feature that is set to another value of the schema; `from` and `unit` may be left out."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    feature: Text
+    to: Price
+    before: Annotated[str, Field(max_length=200, alias="from")] = ""
+    unit: Annotated[str, Field(max_length=200)] = ""
+
+
+class Acts(BaseModel):
+    """A change as certificates have it; kinds that do not occur may be left out."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    delete: Annotated[list[Pair], Field(max_length=MOST_ACTS)] = []
+    add: Annotated[list[Pair], Field(max_length=MOST_ACTS)] = []
+    mask: Annotated[list[Number], Field(max_length=MOST_ACTS)] = []
+    change: Annotated[list[ChangedFeature], Field(max_length=MOST_ACTS)] = []
+
+    def intervention(self) -> Intervention:
+        """The same as a value."""
+        changes = tuple(FeatureChange(one.feature, one.to) for one in self.change)
+        return Intervention(tuple(self.delete), tuple(self.add), tuple(self.mask), change=changes)
+
+
+class Imagined(BaseModel):
+    """A change that somebody has in mind. `target` may be left out where the key is bound to one node."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    target: Text | Number | None = None
+    intervention: Acts
+
+
 class Confirmation(BaseModel):
     """Whether a change flips the decision: a noisy yes or no at a price.
 
@@ -70,7 +109,7 @@ class Confirmation(BaseModel):
     release: RequestId | None = None
     certificate: dict[str, Any] | None = None
     target: Text | Number | None = None
-    intervention: dict[str, Any] | None = None
+    intervention: Acts | None = None
     epsilon: Price
     request_id: RequestId | None = None
 

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from privcfs.tables.named_columns import Links
 from privcfs.tables.names import Nodes
 from privcfs.tables.neighbours import distinct
 from privcfs.tables.parsing import (
@@ -48,9 +49,11 @@ class EdgeListReader:
     simplify: bool = False
     may_simplify: bool = False
 
-    def read(self, source: str | Path | ArrayLike) -> Numbers:
+    def read(self, source: str | Path | Links | ArrayLike) -> Numbers:
         """Sorted unique pairs (u < w) of an undirected simple graph from a file or an (m, 2) array."""
-        if isinstance(source, str | Path):
+        if isinstance(source, Links):
+            rows = source.rows(self.argument, self.fault, self.nodes)
+        elif isinstance(source, str | Path):
             path = Path(source)
             rows = self._parquet(path) if path.suffix == ".parquet" else self._csv(path)
         else:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from privcfs_lab.attacks.attack import Attack
+from privcfs_lab.attacks.denoising import Denoising
 from privcfs_lab.attacks.explain_sim import ExplainSim
 from privcfs_lab.attacks.likelihood_ratio import LikelihoodRatio
 from privcfs_lab.attacks.link_teller import LinkTeller
@@ -13,6 +14,8 @@ ATTACKS: Mapping[str, Attack] = {
     "reading the names": Names(),
     "ExplainSim": ExplainSim(),
     "LinkTeller": LinkTeller(),
+    "denoised numbers": Denoising(),
+    "denoised numbers and names": Denoising(names=True),
     "likelihood ratio": LikelihoodRatio(),
     "reconstruction, 1 answer": Reconstruction(answers=1),
     "reconstruction, 10 answers": Reconstruction(answers=10),

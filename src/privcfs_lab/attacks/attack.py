@@ -35,6 +35,15 @@ class Victim(ABC):
     def price(self) -> str:
         """What it quotes."""
 
+    @property
+    def noise(self) -> float:
+        """The deviation of the Gaussian noise on each number of an answer, which everyone knows."""
+        return 0.0
+
+    def quiet(self) -> "Victim":
+        """The same without that noise, as an attacker runs it on a graph of her own."""
+        return self
+
     @abstractmethod
     def answers(self, problem: Problem, switched_off: Sequence[int] = (), rounds: int = 1) -> list[Answer]:
         """One for each target; with `switched_off`, as if that node had no features, a node for each target.
@@ -149,8 +158,14 @@ def problem_of(world: Simulation, targets: Sequence[int] = ()) -> Problem:
 def balanced_pairs(world: Simulation, count: int) -> tuple[Pairs, NDArray[np.bool_]]:
     """Private edges that the snapshot does not have, and as many pairs that are no edges, all drawn by chance."""
     rng = np.random.default_rng([world.seed, 99])
-    nodes = len(world.data.labels)
-    edges, shown = ({(int(u), int(w)) for u, w in pairs} for pairs in (world.data.pairs, world.snapshot(HALF)))
+    return drawn_pairs(world.data.pairs, world.snapshot(HALF), len(world.data.labels), count, rng)
+
+
+def drawn_pairs(
+    private: Pairs, snapshot: Pairs, nodes: int, count: int, rng: np.random.Generator
+) -> tuple[Pairs, NDArray[np.bool_]]:
+    """The same of any graph and what is known of it."""
+    edges, shown = ({(int(u), int(w)) for u, w in pairs} for pairs in (private, snapshot))
     hidden = np.array(sorted(edges - shown))
     positives = hidden[rng.choice(len(hidden), count // 2, replace=False)]
     negatives: list[tuple[int, int]] = []

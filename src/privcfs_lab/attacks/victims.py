@@ -1,19 +1,36 @@
-"""What is attacked: our release, the heuristic, graph-level noise, an open method, and nothing but public data."""
+"""What is attacked: our release, advice, a sketch, other protections, an open method, and nothing but public data."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import lru_cache
-from math import log, sqrt
+from math import exp, log, sqrt
 from typing import final
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from privcfs.gate.coins import Coins
+from privcfs.gate.contracts import Pure
+from privcfs.gate.guidance import Rehearsal
 from privcfs.gate.method import Method
+from privcfs.gate.own_guidance import OwnEdgeRehearsal
+from privcfs.gate.questions.advice import Personal
+from privcfs.gate.questions.question import PublicSide
+from privcfs.gate.sketching import Parts, draw_sketch
+from privcfs.private.allowance import UNLIMITED
 from privcfs.private.graph import PrivateGraph
+from privcfs.private.reader import Reader
+from privcfs.public.beliefs.worlds import Worlds
+from privcfs.public.candidates.small_sets import SmallSets
 from privcfs.public.context import PublicContext
 from privcfs.public.interventions import Intervention
+from privcfs.public.models.gcn import GCN
+from privcfs.public.nearby import snapshot_logits
+from privcfs.public.sketches.sketch import SketchPlan
+from privcfs.public.sketches.triangle import pair_at
 from privcfs_lab.attacks.attack import Answer, Element, Scores, Told, Victim
 from privcfs_lab.audit.distinguish import Law, distinguish, gaussian_auc
 from privcfs_lab.baselines.baseline import Pairs, Problem
@@ -21,11 +38,15 @@ from privcfs_lab.baselines.cf_gnn_explainer import CFGNNExplainer
 from privcfs_lab.baselines.neighbourhoods import Neighbourhoods
 from privcfs_lab.baselines.privcf_out import DEVIATION, PrivCFOut
 from privcfs_lab.baselines.rr_ldp import WRONG, randomised
+from privcfs_lab.datasets.dataset import Dataset
 from privcfs_lab.measuring.inspection import Inspection, inspect
 from privcfs_lab.measuring.quality import release_law
+from privcfs_lab.measuring.simulate import HALF
+from privcfs_lab.models.deep_gcn import DeepGCN
 
 BLIND, CERTAIN = Told(0.5, 0.0), Told(1.0, 1.0)
 BUDGET = "7.2"  # what the compared systems quote
+FARTHEST = 60  # noisy counts beyond it are as good as impossible
 
 
 @final
@@ -86,7 +107,16 @@ class Masks(Victim):
 
     @property
     def price(self) -> str:
-        return f"{BUDGET} an entry, nothing certified" if self.deviation else "no protection"
+        if not self.deviation:
+            return "no protection"
+        return f"{float(BUDGET) * DEVIATION / self.deviation:g} an entry, nothing certified"
+
+    @property
+    def noise(self) -> float:
+        return self.deviation
+
+    def quiet(self) -> "Masks":
+        return replace(self, deviation=0.0)
 
     def answers(self, problem: Problem, switched_off: Sequence[int] = (), rounds: int = 1) -> list[Answer]:  # noqa: ARG002
         rng = problem.rng("masks, features off" if switched_off else "masks")
@@ -186,18 +216,156 @@ class Public(Victim):
         return np.zeros((len(truths), len(graphs)))
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class AdviceToOthers(Victim):
+    """Advice as an outsider may come to know it: what a friend of the target, by the snapshot, was told about herself.
+
+    Nobody sees the target's own advice but the target, so a friend is the nearest accomplice. She is at no end of the
+    pairs that are guessed, which the snapshot does not have. No law of her advice moves with such a pair.
+    """
+
+    @property
+    def price(self) -> str:
+        return "0"
+
+    def answers(self, problem: Problem, switched_off: Sequence[int] = (), rounds: int = 1) -> list[Answer]:  # noqa: ARG002
+        of = problem.data, problem.model, problem.snapshot.tobytes()
+        _, context = _scene(*of)
+        friends = [context.snapshot.neighbours(target) for target in problem.targets]
+        return [_advised(*of, one[0]) if one else {} for one in friends]
+
+    def told_apart(self, problem: Problem, target: int, other: Pairs) -> Told:  # noqa: ARG002
+        return BLIND
+
+    def likelihoods(
+        self,
+        problem: Problem,  # noqa: ARG002
+        target: int,  # noqa: ARG002
+        graphs: Sequence[Pairs],
+        truths: Sequence[int],
+        answers: int,  # noqa: ARG002
+    ) -> Scores:
+        return np.zeros((len(truths), len(graphs)))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Sketched(Victim):
+    """A sketch of the hidden pairs, drawn once: all who ask read the same noisy pairs and counts by class."""
+
+    epsilon: str = BUDGET
+
+    @property
+    def price(self) -> str:
+        return f"{self.epsilon} for the graph, one edge"
+
+    @property
+    def _plan(self) -> SketchPlan:
+        return SketchPlan.of(Fraction(self.epsilon))
+
+    def answers(self, problem: Problem, switched_off: Sequence[int] = (), rounds: int = 1) -> list[Answer]:  # noqa: ARG002
+        scene = _scene(problem.data, problem.model, problem.snapshot.tobytes())
+        parts = _drawn(*scene, self._plan, problem.seed)
+        found: list[Answer] = [{} for _ in problem.targets]
+        if parts.shown is not None:
+            shown = pair_at(parts.shown, len(problem.data.labels))
+            for answer, target in zip(found, problem.targets, strict=True):
+                mine = shown[(shown == target).any(axis=1)].tolist()
+                answer.update({("pair", u, w): 1.0 for u, w in mine})
+        if parts.counts is not None:
+            for answer, target in zip(found, problem.targets, strict=True):
+                counts = parts.counts[target].tolist()
+                answer.update({("class", name, 0): float(count) for name, count in enumerate(counts)})
+        return found
+
+    def told_apart(self, problem: Problem, target: int, other: Pairs) -> Told:  # noqa: ARG002
+        """By the pair's own coin and the two counts that it moves, unless the snapshot shows it anyway."""
+        numbers = [{(int(u), int(w)) for u, w in pairs} for pairs in (problem.data.pairs, other, problem.snapshot)]
+        if (numbers[0] ^ numbers[1]) <= numbers[2]:
+            return BLIND
+        laws = [np.ones(1), np.ones(1)]
+        for law in self._laws():
+            laws = [np.outer(one, part).ravel() for one, part in zip(laws, law, strict=True)]
+        found = distinguish(*laws)
+        return Told(found.auc, found.advantage)
+
+    def _laws(self) -> list[tuple[Law, Law]]:
+        """Of every part that one pair moves, with the pair and without it."""
+        plan, laws = self._plan, []
+        if plan.responses:
+            wrong = 1 / (1 + exp(plan.responses))
+            laws.append((np.array([1 - wrong, wrong]), np.array([wrong, 1 - wrong])))
+        if plan.counts:
+            values = np.arange(-FARTHEST, FARTHEST + 2)
+            noise = [np.exp(-float(plan.counts) / 2 * np.abs(values - moved)) for moved in (1, 0)]
+            laws += [(noise[0] / noise[0].sum(), noise[1] / noise[1].sum())] * 2
+        return laws
+
+    def likelihoods(
+        self,
+        problem: Problem,
+        target: int,
+        graphs: Sequence[Pairs],
+        truths: Sequence[int],
+        answers: int,  # noqa: ARG002
+    ) -> Scores:
+        """The sketch is drawn once, however often it is read."""
+        plan, rng = self._plan, problem.rng(f"reconstruction {target}")
+        bits, counts = self._moved(problem, target, graphs)
+        fit = np.zeros((len(truths), len(graphs)))
+        if plan.responses:
+            wrong = 1 / (1 + exp(plan.responses))
+            seen = bits[list(truths)] ^ (rng.random((len(truths), bits.shape[1])) < wrong)
+            fit += (seen[:, None] != bits).sum(axis=2) * log(wrong / (1 - wrong))
+        if plan.counts:
+            up, down = rng.geometric(1 - exp(-plan.counts / 2), (2, len(truths), counts.shape[1]))
+            fit -= float(plan.counts) / 2 * np.abs((counts[list(truths)] + up - down)[:, None] - counts).sum(axis=2)
+        return fit
+
+    def _moved(
+        self, problem: Problem, target: int, graphs: Sequence[Pairs]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        """For each graph: which hidden pairs at the target it has, of those that differ, and the counts they move."""
+        _, context = _scene(problem.data, problem.model, problem.snapshot.tobytes())
+        sets = [frozenset((int(u), int(w)) for u, w in pairs) for pairs in graphs]
+        shown = {(int(u), int(w)) for u, w in problem.snapshot}
+        differing = sorted(frozenset[tuple[int, int]]().union(*sets) - sets[0].intersection(*sets) - shown)
+        bits = np.array([[pair in one for pair in differing] for one in sets]).reshape(len(sets), len(differing))
+        others = np.array([u + w - target for u, w in differing], np.int64)
+        classes = snapshot_logits(context, others).argmax(axis=1) if len(others) else others
+        own = [(bits & (classes == name)).sum(axis=1) for name in range(context.number_of_classes)]
+        return bits, np.column_stack([*own, bits.astype(np.int64)])
+
+
 VICTIMS: Mapping[str, Victim] = {
     "public data alone": Public(),
+    "advice, an outsider": AdviceToOthers(),
     "ours, 7.2 in all": Released(whole=True),
     "ours, 7.2 an answer": Released(),
+    "a sketch, 2": Sketched("2"),
+    "a sketch, 7.2": Sketched(),
     "PrivCF-out": Masks(),
+    "PrivCF-out, half noise": Masks(deviation=DEVIATION / 2),
     "RR-LDP": NoisyGraph(),
     "CF-GNNExplainer": Masks(deviation=0.0),
 }
 
 
 def mask_logits(explainer: CFGNNExplainer, problem: Problem, switched_off: Sequence[int] = ()) -> list[Answer]:
-    """The final mask logits of every target, named."""
+    """The final mask logits of every target, named; the same whatever noise is added to them."""
+    return _mask_logits(explainer, problem.data, problem.model, problem.targets, tuple(switched_off))
+
+
+@lru_cache(maxsize=4)
+def _mask_logits(
+    explainer: CFGNNExplainer,
+    data: Dataset,
+    model: GCN | DeepGCN,
+    targets: tuple[int, ...],
+    switched_off: tuple[int, ...],
+) -> list[Answer]:
+    problem = Problem(data, model, targets)
     batch = Neighbourhoods.of(problem)
     if switched_off:
         batch = replace(batch, inputs=_without_inputs(batch, switched_off))
@@ -209,6 +377,29 @@ def mask_logits(explainer: CFGNNExplainer, problem: Problem, switched_off: Seque
     for owner, feature, value in zip(owners, batch.features.tolist(), features.tolist(), strict=True):
         found[owner]["feature", feature, 0] = value
     return found
+
+
+@lru_cache(maxsize=4)
+def _scene(data: Dataset, model: GCN | DeepGCN, snapshot: bytes) -> tuple[PrivateGraph, PublicContext]:
+    """A graph and its public side, the same objects each time, so that what is learned from them is kept."""
+    problem = Problem(data, model, (), snapshot=np.frombuffer(snapshot, np.int64).reshape(-1, 2))
+    return _private(problem, data.pairs), problem.context()
+
+
+@lru_cache(maxsize=4)
+def _drawn(graph: PrivateGraph, context: PublicContext, plan: SketchPlan, seed: int) -> Parts:
+    return draw_sketch(graph, context, plan, lambda use: Coins(f"attack {seed}".encode(), f"{plan.name} {use}"))
+
+
+@lru_cache(maxsize=4096)
+def _advised(data: Dataset, model: GCN | DeepGCN, snapshot: bytes, node: int) -> Answer:
+    """What one person is told: a change, and what is believed about her decision."""
+    graph, context = _scene(data, model, snapshot)
+    method = Method(SmallSets(), guide=OwnEdgeRehearsal(Rehearsal(Worlds(disclosed=HALF))))
+    reader = Reader(graph, context, UNLIMITED, (node,))
+    personal = Personal(PublicSide(context, method, Pure(), Fraction(0)), node, reader)
+    (best,) = personal.best(1)
+    return _named(best.intervention) | {("class", label, 0): chance for label, chance in personal.believed.items()}
 
 
 @lru_cache(maxsize=1024)

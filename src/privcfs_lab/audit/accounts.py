@@ -205,7 +205,7 @@ def attack(scene: Scene, plan: Plan) -> Attack:
         accounts=sum(ledgers[-1].spent_at(scene.edge).values(), full),
         limits=2 * (plan.limit.per_node or 0) + full,
         measured=measured,
-        auc=_auc(asked),
+        auc=auc_of(asked),
         balances_agree=all(one == balances[0] for one in balances),
     )
 
@@ -229,7 +229,7 @@ def _randomised_response(price: Fraction) -> Ratios:
     )
 
 
-def _auc(laws: Sequence[Ratios]) -> float:
+def auc_of(laws: Sequence[Ratios]) -> float:
     """The exact AUC of the likelihood ratio of independent answers; ties count half."""
     levels = {0.0: (1.0, 1.0)}
     for law in laws:

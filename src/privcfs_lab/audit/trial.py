@@ -97,7 +97,7 @@ class Conviction:
 def acquittals(depth: Depth, say: Callable[[str], None], workers: int = 1) -> list[Acquittal]:
     """Every shipped mechanism and utility on both hostile pairs of graphs."""
     tasks = [(*names, depth.draws) for names in product(MECHANISMS, UTILITIES, WORLDS, depth.claims)]
-    return _each(_acquittal, tasks, say, workers)
+    return each(_acquittal, tasks, say, workers)
 
 
 def _acquittal(name: str, utility: str, graphs: str, claim: str, draws: int) -> Acquittal:
@@ -115,7 +115,7 @@ def convictions(depth: Depth, say: Callable[[str], None], workers: int = 1) -> I
     """Every broken twin, and the honest part beside it."""
     chosen = {twin: parts for twin, parts in _black_box_twins(ONE_AGAINST_MANY).items() if parts[1] <= depth.most_draws}
     tasks = [(twin, number) for twin in chosen for number in range(depth.repeats)]
-    bounds = dict(zip(tasks, _each(_trial, tasks, say, workers), strict=True))
+    bounds = dict(zip(tasks, each(_trial, tasks, say, workers), strict=True))
     for twin, (claim, draws, graphs, _) in chosen.items():
         mine = [bounds[twin, number] for number in range(depth.repeats)]
         middle = sorted(bound.epsilon for bound in mine)[len(mine) // 2]
@@ -142,7 +142,7 @@ def _trial(twin: str, number: int) -> Bound:  # noqa: ARG001
 T = TypeVar("T")
 
 
-def _each(
+def each(
     work: Callable[..., T], tasks: Sequence[tuple[object, ...]], say: Callable[[str], None], workers: int
 ) -> list[T]:
     """The results of all tasks, in their order."""

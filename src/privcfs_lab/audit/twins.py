@@ -65,6 +65,27 @@ class Overconfident(Mechanism):
 
 @final
 @dataclass(frozen=True, slots=True)
+class TwicePriced(Mechanism):
+    """Draws at twice the price that it states. Rejected by bets on transcripts."""
+
+    honest: SubsetSelection = SubsetSelection(Fraction(1, 2))
+    name: ClassVar[str] = "twice priced"
+
+    def draw(self, scores: Scores, epsilon: Fraction, randomness: Randomness) -> int:
+        return self.honest.draw(scores, 2 * epsilon, randomness)
+
+    def probabilities(self, scores: Scores, epsilon: Fraction) -> NDArray[np.float64]:
+        return self.honest.probabilities(scores, 2 * epsilon)
+
+    def exact_probabilities(self, scores: Scores, epsilon: Fraction) -> list[Fraction]:
+        return self.honest.exact_probabilities(scores, 2 * epsilon)
+
+    def advantage(self, epsilon: Fraction) -> float:
+        return self.honest.advantage(epsilon)
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Misdrawn(Mechanism):
     """States the honest law and draws by another, with half the sensitivity. Rejected by the black-box audit."""
 
@@ -366,6 +387,14 @@ class Refunds(MemoryLedger):
 
     def spent(self, analyst: str | None = None) -> Fraction:
         return super().spent(analyst) - self.held(analyst)
+
+
+@final
+class BooksHalf(MemoryLedger):
+    """States half of what is paid. Rejected by bets on transcripts."""
+
+    def spent(self, analyst: str | None = None) -> Fraction:
+        return super().spent(analyst) / 2
 
 
 @final

@@ -7,6 +7,7 @@ of its own range to the other, so the largest ratio over such moves is a ceiling
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import combinations, product
 from math import log
 from typing import final
@@ -25,7 +26,6 @@ from privcfs_lab.audit.checks import Pairs, as_pairs
 from privcfs_lab.audit.distinguish import distinguish
 from privcfs_lab.measuring.inspection import inspect
 from privcfs_lab.measuring.measure import Records
-from privcfs_lab.measuring.quality import release_law
 from privcfs_lab.measuring.simulate import HALF, Simulation, TrainedOn
 from privcfs_lab.measuring.study import Work
 from privcfs_lab.measuring.targets import POPULATIONS
@@ -138,13 +138,8 @@ class Climbed(Work):
     def records(self, world: Simulation, most: int | None) -> Records:
         rows = []
         for target in POPULATIONS[self.population](world)[:most]:
-            climb = _Climb(world, target, self.method, self.epsilon)
-            ceiling = list_ceiling(
-                self.method.candidates.propose(climb.context, target),
-                self.method.utility,
-                self.method.mechanism,
-                Fraction(self.epsilon),
-            )
+            climb = _Climb(world, target, self.method, Fraction(self.epsilon))
+            ceiling = climb.ceiling()
             found = climb.sampled(), climb.edge(), climb.node(), climb.anything()
             for number, (loss, auc) in enumerate(found[1:]):
                 rows.append((world.seed, target, number, climb.candidates, found[0][0], loss, auc, ceiling))
@@ -155,8 +150,10 @@ class Climbed(Work):
 class _Climb:
     """Two graphs that drift apart around one target: every move that raises the loss between them is kept."""
 
-    def __init__(self, world: Simulation, target: int, method: Method, epsilon: str) -> None:
-        self.context, self._target, self._method, self._epsilon = world.context(HALF), target, method, epsilon
+    def __init__(self, world: Simulation, target: int, method: Method, epsilon: Fraction) -> None:
+        self.context, self._target, self._method, self._epsilon = _public_side(world), target, method, epsilon
+        self._candidates = method.candidates.propose(self.context, target)
+        self._mechanism = method.prepare(self.context, self._candidates, epsilon).mechanism
         self._rng = np.random.default_rng([world.seed, target])
         self._first = self._second = frozenset((int(u), int(w)) for u, w in world.data.pairs)
         near = {node for pair in self._first if target in pair for node in pair} | {target}
@@ -167,6 +164,12 @@ class _Climb:
         self._changed: Edge = (target, target)
         self._laws = (self._law(self._first),) * 2
         self.candidates = len(self._laws[0])
+
+    def ceiling(self) -> float:
+        """What the candidate list allows; what is drawn under a guide's base measure may use up all of epsilon."""
+        if self._method.guide is not None:
+            return float(self._epsilon)
+        return list_ceiling(self._candidates, self._method.utility, self._mechanism, self._epsilon)
 
     def sampled(self) -> tuple[float, float]:
         """The worst of some single pairs on the real graph: where climbing starts."""
@@ -218,7 +221,14 @@ class _Climb:
 
     def _law(self, pairs: frozenset[Edge]) -> Law:
         graph = _graph(self.context, as_pairs(set(pairs)))
-        return release_law(inspect(graph, self.context, self._target, self._method), self._epsilon)
+        scores = inspect(graph, self.context, self._target, self._method).scores
+        return self._mechanism.probabilities(scores, self._epsilon)
+
+
+@lru_cache(maxsize=1)
+def _public_side(world: Simulation) -> PublicContext:
+    """The same object for all targets, so that what a guide learns from it is kept."""
+    return world.context(HALF)
 
 
 def _loss(first: Law, second: Law) -> float:

@@ -17,6 +17,7 @@ from privcfs_lab.baselines.privcf_out import PrivCFOut
 from privcfs_lab.baselines.privcf_sgd import PrivCFSGD
 from privcfs_lab.baselines.rc_explainer import RCExplainer
 from privcfs_lab.baselines.restricted import RULES_OF_CHOICE, Restricted
+from privcfs_lab.baselines.robo_gexp import RoboGExp
 from privcfs_lab.baselines.rr_ldp import RRLDP
 
 _EDGES = Operations.EDGES
@@ -32,6 +33,7 @@ BASELINES: Mapping[str, Baseline] = {
     "COMBINEX, edges": Combinex(_EDGES),
     "greedy search": Greedy(),
     "greedy search, edges": Greedy(_EDGES),
+    "RoboGExp, one deletion": RoboGExp(),
     "NaiveDP, as printed": NaiveDP(),
     "NaiveDP, calibrated": AnalyticNaiveDP(),
     "LapDP": LapDP(),

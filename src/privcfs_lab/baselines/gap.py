@@ -19,8 +19,15 @@ from privcfs.public.interventions import Intervention, Pair
 from privcfs_lab.baselines.baseline import ONE_EDGE, Baseline, Certificate, Explanation, Operations, Problem
 
 EPSILON, DELTA = 7.2, 1e-5
-DEVIATION = sqrt(2) * float(dp_accounting.get_sigma_gaussian(EPSILON, DELTA))
 Array = NDArray[np.float32]
+
+
+def deviation_of(epsilon: float) -> float:
+    """The deviation of the noise on sums."""
+    return sqrt(2) * float(dp_accounting.get_sigma_gaussian(epsilon, DELTA))
+
+
+DEVIATION = deviation_of(EPSILON)
 
 
 class _Model(NamedTuple):
@@ -49,12 +56,16 @@ class GAP(Baseline):
 
     operations: Operations = Operations.BOTH
     most: int = 15
+    epsilon: float = EPSILON
 
     placement = "model"
-    certificate = Certificate(EPSILON, DELTA, ONE_EDGE)
+
+    @property
+    def certificate(self) -> Certificate:
+        return Certificate(self.epsilon, DELTA, ONE_EDGE)
 
     def explain(self, problem: Problem) -> list[Explanation]:
-        model = train(problem)
+        model = train(problem, deviation_of(self.epsilon))
         return [self._search(model, problem, target) for target in problem.targets]
 
     def _search(self, model: _Model, problem: Problem, target: int) -> Explanation:

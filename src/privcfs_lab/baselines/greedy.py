@@ -33,7 +33,7 @@ class Greedy(Baseline):
         return [self._search(graph, context, target) for target in problem.targets]
 
     def _search(self, graph: PrivateGraph, context: PublicContext, target: int) -> Explanation:
-        pairs = _touching(graph, target) if self.operations is not Operations.FEATURES else ()
+        pairs = touching(graph, target) if self.operations is not Operations.FEATURES else ()
         features = tuple(int(number) for number in context.feature_row(target)[0])
         if self.operations is Operations.EDGES:
             features = ()
@@ -50,7 +50,7 @@ class Greedy(Baseline):
                 found = Candidates(target, Caps(99, 99), pairs, (), features, (gone,), (masked,))
                 return Explanation(found[0], original, True)
             by_pair, by_feature = (
-                _margins(scores[:, part], original) for part in (candidates.starts[:-1], slice(len(feature_sets)))
+                margins(scores[:, part], original) for part in (candidates.starts[:-1], slice(len(feature_sets)))
             )
             by_pair[0] = by_feature[0] = np.inf
             if min(by_pair.min(), by_feature.min()) == np.inf:
@@ -62,14 +62,14 @@ class Greedy(Baseline):
         return Explanation(Intervention(), original, False)
 
 
-def _margins(scores: NDArray[np.floating], original: int) -> NDArray[np.float64]:
+def margins(scores: NDArray[np.floating], original: int) -> NDArray[np.float64]:
     """How far the original class leads, one column a candidate."""
     rivals = np.delete(scores, original, axis=0).max(axis=0)
     margins: NDArray[np.float64] = (scores[original] - rivals).astype(np.float64)
     return margins
 
 
-def _touching(graph: PrivateGraph, target: int) -> tuple[Pair, ...]:
+def touching(graph: PrivateGraph, target: int) -> tuple[Pair, ...]:
     """Pairs at the target or at a neighbour."""
     near = np.append(graph.neighbours(target), target)
     owner, other = graph.neighbours_of(near)

@@ -10,6 +10,7 @@ from privcfs_lab.bench.modules import modules_part
 from privcfs_lab.bench.part import Extent, Part
 from privcfs_lab.bench.processes import processes_part, starts_part
 from privcfs_lab.bench.releases import releases_part
+from privcfs_lab.bench.sketches import sketches_part
 from privcfs_lab.figures.page import Column, Page
 
 __all__ = ["Extent", "as_module", "bench_page"]
@@ -20,6 +21,7 @@ PARTS: dict[str, Callable[[Dataset, Extent], Part]] = {
     "charges": charges_part,
     "cold starts and memory": starts_part,
     "larger and larger graphs": large_part,
+    "sketches of larger and larger graphs": sketches_part,
     "the torch evaluator": generic_part,  # after the others: torch would bring its threads to them
     "GAT and GraphSAGE": modules_part,
 }

@@ -49,8 +49,8 @@ def large_part(_: Dataset, extent: Extent) -> Part:
     with tempfile.TemporaryDirectory() as folder, threadpool_limits(1):
         sizes = [_sized(nodes, Path(folder)) for nodes in extent.sizes()]
         for nodes in extent.sizes():
-            _in_a_process(_guided, Path(folder), nodes)  # leaves in the page cache what the same answers touch again
-        guided = {nodes: _in_a_process(_guided, Path(folder), nodes) for nodes in extent.sizes()}
+            in_a_process(_guided, Path(folder), nodes)  # leaves in the page cache what the same answers touch again
+        guided = {nodes: in_a_process(_guided, Path(folder), nodes) for nodes in extent.sizes()}
     smallest, largest = sizes[0], sizes[-1]
     touched, from_disk = largest.touched / smallest.touched, largest.from_disk / smallest.from_disk
     importing = f"{largest.importing:.0f} s, {largest.importing_megabytes:.0f} MB"
@@ -88,8 +88,8 @@ def _sized(nodes: int, folder: Path) -> Sized:
     """Makes, imports and measures one graph; `folder` keeps it, and the smallest one."""
     seconds, megabytes = _made(folder, nodes)
     _made(folder, SMALLEST)
-    from_disk, _ = _in_a_process(_first_touch, folder, nodes, True)
-    touched, resident = _in_a_process(_first_touch, folder, nodes, False)
+    from_disk, _ = in_a_process(_first_touch, folder, nodes, True)
+    touched, resident = in_a_process(_first_touch, folder, nodes, False)
     warm, ratio = _warm(folder, nodes)
     return Sized(nodes, nodes * len(STEPS), warm, ratio, touched, from_disk, resident, seconds, megabytes)
 
@@ -127,7 +127,7 @@ def _ask(graph: PrivateGraph, context: PublicContext, target: int) -> None:
     evaluate(graph, context, Method().candidates.propose(context, target), UNLIMITED)
 
 
-def _in_a_process(measure: Callable[..., Measured], *given: object) -> Measured:
+def in_a_process(measure: Callable[..., Measured], *given: object) -> Measured:
     """In one of its own, which has touched nothing."""
     with get_context("spawn").Pool(1) as pool:
         return pool.apply(measure, given)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from privcfs.errors import ContextError
 from privcfs.public.models.gcn import GCN
 from privcfs.tables.store import FEATURES as TABLE
-from privcfs.tables.store import StoreWriter
+from privcfs.tables.store import PAIRS, StoreWriter
 
 STEPS = (1, 2, 3, 40, 170, 431, 977, 1402, 2213, 3391)  # to both sides: twenty neighbours, a few triangles
 FEATURES = 128
@@ -64,3 +64,16 @@ def write_ring_features(path: Path, nodes: int) -> None:
             writer.append("numbers", known[place % PERIOD].ravel())
             writer.append("values", np.ones(len(place) * OWN, np.float32))
         writer.finish(nodes, FEATURES)
+
+
+def write_ring_store(path: Path, nodes: int, steps: Sequence[int] = STEPS) -> None:
+    """The pairs as a store, without importing them."""
+    back = pow(stride(nodes), -1, nodes)
+    both_ways = np.array([*steps, *(-step for step in steps)])
+    with StoreWriter(path, PAIRS, ContextError) as writer:
+        writer.append("starts", np.arange(nodes + 1) * len(both_ways))
+        for start in range(0, nodes, BLOCK):
+            place = np.arange(start, min(start + BLOCK, nodes)) * back % nodes
+            others = (place[:, None] + both_ways) % nodes * stride(nodes) % nodes
+            writer.append("others", np.sort(others, axis=1).ravel())
+        writer.finish(nodes, nodes)

@@ -19,13 +19,12 @@ from privcfs_lab.audit.depth import FULL, QUICK
 from privcfs_lab.audit.report import breaches
 from privcfs_lab.audit.report import html as audit_html
 from privcfs_lab.bench import Extent, bench_page
-from privcfs_lab.experiments import EXPERIMENTS, PAGES, PAPER, overview
+from privcfs_lab.experiments import EXPERIMENTS, PAGES, PAPER, overview, stamps
 from privcfs_lab.experiments.audits import run as run_audit
 from privcfs_lab.experiments.certification import checks as run_checks
 from privcfs_lab.experiments.certification import page_of as certification_page
 from privcfs_lab.figures.page import console
 from privcfs_lab.measuring.price_list import OWNER_ONLY, SAFE, SUPPORTS, Question, price_list, read_targets
-from privcfs_lab.measuring.provenance import code_digest
 from privcfs_lab.measuring.study import ONE_THREAD, Study
 
 app = typer.Typer(
@@ -66,7 +65,7 @@ def certify(
     result = certification_page(found, graphs)
     result.show()
     if write:
-        result.write(write, "certification", "privcfs-lab certify")
+        stamps.write(result, write, "certification", "privcfs-lab certify")
     breaches = sum(not row.passed for row in found)
     if breaches:
         console.print(f"{breaches} breaches")
@@ -95,7 +94,7 @@ def audit(
     write.write_text(audit_html(parts, depth, f"Written by {command}."), encoding="utf-8")
     if pages is not None:
         for name, page in parts.items():
-            page.write(pages, name, command, code_digest(run_audit.__module__))
+            stamps.write(page, pages, name, command)
     found = [f"{page.title}: {row}" for page in parts.values() for row in breaches(page)]
     for row in found:
         console.print(f"breach: {row}", highlight=False)
@@ -117,7 +116,7 @@ def bench(
         result = bench_page(Extent(repeats, largest), say)
     result.show()
     if write:
-        result.write(write, "bench", f"privcfs-lab bench --largest {largest}")
+        stamps.write(result, write, "bench", f"privcfs-lab bench --largest {largest}")
 
 
 @app.command()
@@ -142,7 +141,7 @@ def price(
 
 @app.command()
 def reproduce(
-    name: Annotated[str, typer.Argument(help=f"One of {', '.join(EXPERIMENTS)}; or all, or everything.")],
+    name: Annotated[str, typer.Argument(help=f"One of {', '.join(EXPERIMENTS)}; or all, everything, or stale.")],
     write: Annotated[Path, typer.Option(help="Folder for pages, figures, CSV and JSON.")] = Path("results"),
     keep: Annotated[Path, typer.Option(help="Folder in which finished work is kept.")] = Path(".privcfs-lab"),
     seeds: Seeds = 3,
@@ -150,13 +149,15 @@ def reproduce(
 ) -> None:
     """Compute tables and figures again, the paper's numbers beside ours: "all" of the paper, or "everything".
 
-    Interrupted work goes on where it stopped.
+    "stale" stands for the pages of the folder that other code than today's has written. Interrupted work goes on where
+    it stopped.
     """
+    old = stamps.stale(write) if name == "stale" else [name]
     chosen = {"all": PAPER, "everything": EXPERIMENTS}.get(name) or {
-        key: one for key, one in EXPERIMENTS.items() if key == name
+        key: one for key, one in EXPERIMENTS.items() if key in old
     }
-    if not chosen:
-        choices = ", ".join([*EXPERIMENTS, "all", "everything"])
+    if not chosen and name != "stale":
+        choices = ", ".join([*EXPERIMENTS, "all", "everything", "stale"])
         raise InputError(f"experiment {name!r} is unknown; choose one of {choices}.")
     more = f" --seeds {seeds}" if seeds != 3 else ""
     for variable in ONE_THREAD:  # before torch is imported: sums in one order, so the same weights every time
@@ -176,9 +177,33 @@ def reproduce(
             )
             raise typer.Exit(130) from None
         result.show()
-        code = code_digest(experiment.run.__module__)
-        result.write(write, key, f"privcfs-lab reproduce {key}{more}", code)
-    overview.write(write, PAGES)
+        stamps.write(result, write, key, f"privcfs-lab reproduce {key}{more}")
+    for key in old if name == "stale" else ():
+        if key not in EXPERIMENTS:
+            console.print(f"{key} has a command of its own: {stamps.stale(write)[key]}", highlight=False)
+    _list_results(write)
+
+
+@app.command()
+def stale(
+    pages: Annotated[Path, typer.Option(help="The folder with pages of results.")] = Path("docs/results"),
+    record: Annotated[
+        bool, typer.Option("--record", help=f"Write the list into {overview.STALE} beside them.")
+    ] = False,
+) -> None:
+    """List the pages of results that other code than today's has written, each with its command."""
+    for name, command in stamps.stale(pages).items():
+        console.print(f"{name}: {command}", highlight=False, soft_wrap=True)
+    if record:
+        stamps.record(pages)
+        overview.write(pages, PAGES)
+
+
+def _list_results(folder: Path) -> None:
+    """The first page, and the list of stale pages where there is one."""
+    if (folder / overview.STALE).exists():
+        stamps.record(folder)
+    overview.write(folder, PAGES)
 
 
 @contextmanager

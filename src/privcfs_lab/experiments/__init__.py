@@ -9,6 +9,8 @@ from privcfs_lab.experiments import (
     advice,
     audit_accounts,
     audit_pairs,
+    audit_sketches,
+    audit_transcripts,
     audits,
     beliefs,
     certification,
@@ -22,6 +24,7 @@ from privcfs_lab.experiments import (
     loan,
     losses,
     models,
+    neighbours,
     population,
     populations,
     post_mortem,
@@ -88,11 +91,20 @@ BEYOND: Mapping[str, Experiment] = {
     ),
     "audit-attacks": Experiment(audits.attacks, "known attacks on our release, the heuristic and graph-level noise"),
     "audit-questions": Experiment(audits.many_questions, "an adaptive analyst with 1, 10 and 100 questions"),
+    "audit-transcripts": Experiment(
+        audit_transcripts.page, "accounts of many questions before a sequential test, valid whenever one stops"
+    ),
     "audit-accounts": Experiment(
         audit_accounts.page,
         "own edges, accounts of nodes, advice: identical laws, an attack on one edge after everyone has asked, twins",
     ),
+    "audit-sketches": Experiment(
+        audit_sketches.page, "an attack on one edge from a sketch, alone and with paid answers, and broken twins"
+    ),
     "audit-time": Experiment(audits.timing, "what the time of an answer gives away, and a public answering time"),
+    "neighbours": Experiment(
+        neighbours.page, "robust explanations and other neighbours: what each method protects, certifies and achieves"
+    ),
     "everyone": Experiment(frontier.everyone, "the same frontiers over every test node, ten seeds, five data sets"),
     "ground-truth": Experiment(ground_truth.page, "graphs whose reasons are known, with the field's four measures"),
     "recourse": Experiment(

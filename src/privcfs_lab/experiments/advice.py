@@ -21,7 +21,7 @@ from privcfs.private.evaluators import evaluate
 from privcfs.private.graph import PrivateGraph
 from privcfs.private.reader import Reader
 from privcfs.public.beliefs.worlds import Worlds
-from privcfs.public.candidates.candidates import Candidates
+from privcfs.public.candidates.candidates import Candidates, Caps
 from privcfs.public.candidates.small_sets import SmallSets
 from privcfs.public.context import PublicContext
 from privcfs.public.interventions import Intervention
@@ -129,17 +129,22 @@ def _record_advice(row: np.void, graph: PrivateGraph, personal: Personal) -> Non
 
 
 def flips_of(graph: PrivateGraph, personal: Personal, change: Intervention) -> bool:
-    """Whether a change flips the decision: a list of its own, because a change does not say where it was listed."""
+    """Whether a change flips the decision about a person."""
+    return flips_under(graph, personal.side.context, personal.candidates.caps, personal.node, change)
+
+
+def flips_under(graph: PrivateGraph, context: PublicContext, caps: Caps, target: int, change: Intervention) -> bool:
+    """Whether a change flips a decision: a list of its own, because a change does not say where it was listed."""
     alone = Candidates(
-        personal.node,
-        personal.candidates.caps,
+        target,
+        caps,
         change.delete,
         change.add,
         change.mask,
         ((), tuple(range(len(change.delete) + len(change.add)))),
         ((), tuple(range(len(change.mask)))),
     )
-    return bool(evaluate(graph, personal.side.context, alone, UNLIMITED).flips()[-1])
+    return bool(evaluate(graph, context, alone, UNLIMITED).flips()[-1])
 
 
 ABOUT = (

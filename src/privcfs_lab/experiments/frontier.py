@@ -55,7 +55,17 @@ HIDDEN = (
 )
 
 
-def frontier(population: str, study: Study) -> Page:
+def general(study: Study) -> Page:
+    """On publicly drawn targets."""
+    return _frontier(study, "general")
+
+
+def borderline(study: Study) -> Page:
+    """On the ten targets of lowest margin."""
+    return _frontier(study, "borderline")
+
+
+def _frontier(study: Study, population: str) -> Page:
     """The paper's frontier table for one population, both arms, with the public guess in each row."""
     measured = study.measure(grid(NAMES, population))
     seeds = f"{seeds_of(study)} (seed 0 uses the embedded weights)"
@@ -188,7 +198,3 @@ def _picture(
         "curve per disclosed share with its band, dashed ceilings, the public guess at epsilon 0"
     )
     return Picture(words, partial(draw_frontier, chosen, names, (EDGES, JOINT), CURVES, band))
-
-
-general: Callable[[Study], Page] = partial(frontier, "general")
-borderline: Callable[[Study], Page] = partial(frontier, "borderline")

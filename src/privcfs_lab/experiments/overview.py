@@ -1,15 +1,73 @@
-"""The first page of the results: what was measured, how to read it, and why there are two arms."""
+"""The first page of the results: six figures, what was measured, how to read it, and why there are two arms."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import hypot
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, NamedTuple
 
-from privcfs_lab.figures.page import console
+from privcfs_lab.experiments.leads import LEADS, PRINTED, Rows, mean
+from privcfs_lab.figures import front
+from privcfs_lab.figures.page import console, save_figure
 
-PRINTED = "paper's ceiling"
-Rows = list[dict[str, Any]]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+STALE = "stale.txt"  # beside the pages: those that other code than today's has written
+
+
+class Chapter(NamedTuple):
+    """One figure of the front page: its heading, its words for those who cannot see it, and the pages behind it."""
+
+    heading: str
+    words: str
+    draw: Callable[[front.Pages], "Figure"]
+    concludes: tuple[str, ...]  # pages whose conclusion is told
+    more: tuple[str, ...] = ()  # further pages from which the figure is drawn
+
+
+STORY = (
+    Chapter(
+        "What is reached",
+        "Share of targets flipped on five data sets: free guess, release at epsilon 1 and 8, advice, sketch, ceiling",
+        front.draw_reached,
+        ("recourse", "advice"),
+        ("population",),
+    ),
+    Chapter(
+        "What it costs to explain everyone",
+        "Share of targets flipped against one total for everyone, by the way in which it is spent",
+        front.draw_population,
+        ("population",),
+    ),
+    Chapter(
+        "Whether a confidence is right",
+        "Confidence against the share that is valid, and calibration errors by data set",
+        front.draw_calibration,
+        ("confidence",),
+        ("advice", "population"),
+    ),
+    Chapter(
+        "How fast it is",
+        "Milliseconds of a release against the number of nodes, made and real graphs",
+        front.draw_speed,
+        ("scale",),
+    ),
+    Chapter(
+        "Whether the promise holds",
+        "For each audit, which share of the promised loss it found; none lies beyond the promise",
+        front.draw_bounds,
+        ("audit-black-box", "audit-worst-case", "audit-accounts"),
+        ("audit-pairs",),
+    ),
+    Chapter(
+        "Whether the paper is reproduced",
+        "Our ceilings and valid rates, edge-only arm, against those that the paper prints",
+        front.draw_paper,
+        (),
+        ("frontier-general", "frontier-borderline"),
+    ),
+)
 
 
 def write(folder: Path, pages: Mapping[str, str]) -> None:
@@ -20,10 +78,16 @@ def write(folder: Path, pages: Mapping[str, str]) -> None:
     parts = [
         "# Results",
         (
-            "Written by `privcfs-lab reproduce` from the pages of this folder; each page names its own command, and "
-            "has its table beside it as CSV and JSON. `reproduce all` regenerates what concerns the paper, `reproduce "
-            "everything` also what goes beyond it."
+            "What privcfs achieves, costs and promises, in six figures that are drawn from the pages of this folder. "
+            "Below each figure stands what follows from it, and after the figures the list of all pages."
         ),
+        *_story(folder, found),
+        "## All pages",
+        (
+            "Written by `privcfs-lab reproduce`; each page names its own command, and has its table beside it as CSV "
+            "and JSON. `reproduce all` regenerates what concerns the paper, `reproduce everything` also what goes "
+            f"beyond it, `reproduce stale` what other code than today's has written. {_stale(folder)}"
+        ).strip(),
         "\n".join(f"- [{name}]({name}.md): {pages[name]}" for name in found),
         "## How to read them",
         (
@@ -50,8 +114,25 @@ def _rows(path: Path) -> Rows:
     return rows
 
 
-def _mean(value: Any) -> float:
-    return float(value["mean"] if isinstance(value, dict) else value)
+def _story(folder: Path, found: dict[str, Rows]) -> list[str]:
+    """A heading, a figure and its conclusions for each chapter whose pages are all there."""
+    parts = []
+    for number, chapter in enumerate(STORY, 1):
+        behind = chapter.concludes + chapter.more
+        if not set(behind) <= set(found):
+            continue
+        file = f"front-{number}.svg"
+        save_figure(chapter.draw(found), folder / file)
+        told = [LEADS[name].concludes(found[name]) for name in chapter.concludes] or [_agreement(found, brief=True)]
+        pages = ", ".join(f"[{name}]({name}.md)" for name in behind)
+        parts += [f"## {chapter.heading}", f"![{chapter.words}]({file})", f"{' '.join(told)} (From {pages}.)"]
+    return parts
+
+
+def _stale(folder: Path) -> str:
+    path = folder / STALE
+    names = path.read_text(encoding="utf-8").split() if path.exists() else []
+    return f"Still to be computed with today's code: {', '.join(names)}." if names else ""
 
 
 def _arms(found: dict[str, Rows]) -> str:
@@ -59,7 +140,7 @@ def _arms(found: dict[str, Rows]) -> str:
     cells = {(row["data"], row["arm"]): row for row in found["edge-feature"]}
 
     def both(arm: str, name: str, form: str = ".3f") -> str:
-        return " / ".join(format(_mean(cells[data, arm][name]), form) for data in ("cora", "citeseer"))
+        return " / ".join(format(mean(cells[data, arm][name]), form) for data in ("cora", "citeseer"))
 
     return (
         "The paper defines an intervention as pairs to delete and features to mask, yet in its tables masking does "
@@ -78,7 +159,7 @@ def _arms(found: dict[str, Rows]) -> str:
     )
 
 
-def _agreement(found: dict[str, Rows]) -> str:
+def _agreement(found: dict[str, Rows], brief: bool = False) -> str:
     rows = [row for name in ("frontier-general", "frontier-borderline") for row in found[name]]
     lines = []
     for arm, other in (("edge-only", "the paper's"), ("joint", "a second implementation's")):
@@ -91,6 +172,8 @@ def _agreement(found: dict[str, Rows]) -> str:
             f"{arm}: {words.count('agrees')} of {len(words)} ceilings agree with {other} ({alone.count('agrees')} by "
             f"our standard error alone), {agreeing} of {all_rates} rates"
         )
+    if brief:
+        return f"Within two standard errors, {lines[0]}."
     text = "Within two standard errors (pages frontier-general and frontier-borderline): " + "; ".join(lines) + "."
     return f"{text} {_between(found)}".strip()
 
@@ -103,7 +186,7 @@ def _between(found: dict[str, Rows]) -> str:
         key = row["data"], row["disclosed"]
         if row["arm"] == "joint" and row["disclosed"] == 0.5 and key in whole:
             triples = [
-                f"{name} {_mean(row[name]):.3f}, {row[other]:.3f} and {_mean(whole[key][name]):.3f}"
+                f"{name} {mean(row[name]):.3f}, {row[other]:.3f} and {mean(whole[key][name]):.3f}"
                 for name, other in (("ceiling", "reported ceiling"), ("@8", "reported @8"))
             ]
             words.append(f"{row['data']} {'; '.join(triples)}")
@@ -121,9 +204,9 @@ def _zero(found: dict[str, Rows]) -> str:
     for population in ("general", "borderline"):
         for row in found[f"frontier-{population}"]:
             if row["arm"] == "joint" and row["disclosed"] == 0.5:
-                free = max((row["public guess"], row["uniform draw"]), key=_mean)
-                one, eight = (f"{_mean(row[name]):.3f}, {_against(row[name], free)}" for name in ("@1", "@8"))
-                guess = f"guess {_mean(row['public guess']):.3f}, uniform draw {_mean(row['uniform draw']):.3f}"
+                free = max((row["public guess"], row["uniform draw"]), key=mean)
+                one, eight = (f"{mean(row[name]):.3f}, {_against(row[name], free)}" for name in ("@1", "@8"))
+                guess = f"guess {mean(row['public guess']):.3f}, uniform draw {mean(row['uniform draw']):.3f}"
                 words.append(f"{row['data']}, {population}: {guess}; release at epsilon 1 {one}; at 8 {eight}")
     text = (
         "Two things are free: the guess, and a uniform draw from the list, epsilon 0 both. A release against the "

@@ -9,8 +9,14 @@ from privcfs_lab.figures.style import ACCENT, DASHES, NAMES, SHADES, legend_belo
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-LOOKS = (("o", "white", ACCENT), ("D", SHADES[3], SHADES[3]), ("D", "white", SHADES[3]))
-MORE_LOOKS = (("s", SHADES[1], SHADES[1]), ("^", SHADES[0], "#555555"), ("X", ACCENT, ACCENT))
+LOOKS = (("o", "white", ACCENT), ("o", SHADES[3], SHADES[3]), ("D", SHADES[3], SHADES[3]), ("D", "white", SHADES[3]))
+SKETCHES = (("v", SHADES[3], SHADES[3]), ("v", "white", SHADES[3]))
+MORE_LOOKS = (
+    ("s", SHADES[1], SHADES[1]),
+    ("s", "white", SHADES[1]),
+    ("^", SHADES[0], "#555555"),
+    ("X", ACCENT, ACCENT),
+)
 
 
 def draw_attacks(found: Mapping[tuple[str, str, str], Success]) -> "Figure":
@@ -18,13 +24,13 @@ def draw_attacks(found: Mapping[tuple[str, str, str], Success]) -> "Figure":
     from matplotlib.lines import Line2D
 
     data, attacks, victims = (list(dict.fromkeys(key[part] for key in found)) for part in (0, 1, 2))
-    looks = dict(zip(victims, LOOKS + MORE_LOOKS, strict=True))
-    figure, axes = panels(1, len(data), width=4.6, height=3.6)
+    looks = dict(zip(victims, LOOKS + SKETCHES + MORE_LOOKS, strict=True))
+    figure, axes = panels(1, len(data), width=4.6, height=5.2)
     for panel, name in zip(axes[0], data, strict=True):
         for row, attack in enumerate(attacks):
             for number, victim in enumerate(victims):
                 made, (marker, face, rim) = found[name, attack, victim], looks[victim]
-                y = row + 0.11 * (number - (len(victims) - 1) / 2)
+                y = row + 0.09 * (number - (len(victims) - 1) / 2)
                 reach = min(made.auc + made.auc_error, 1.0)
                 panel.plot([made.auc - made.auc_error, reach], [y, y], color=rim, linewidth=0.9)
                 panel.plot([made.auc], [y], marker=marker, color=face, markeredgecolor=rim, ms=5, linestyle="")

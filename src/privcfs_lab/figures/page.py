@@ -89,8 +89,11 @@ class Page:
         if fit < len(headings):
             console.print(f"... and {len(headings) - fit} more columns: {', '.join(headings[fit:])}", highlight=False)
 
-    def write(self, folder: Path, name: str, command: str, code: str = "") -> None:
-        """Writes name.md with its pictures, name.csv and name.json; `command` and `code` are what made them."""
+    def write(self, folder: Path, name: str, command: str, code: str = "", lead: str = "") -> None:
+        """Writes name.md with its pictures, name.csv and name.json.
+
+        `command` and `code` are what made them; `lead` says what the page shows and what follows from it.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         pictures = [
             f"{name}.svg" if number == 0 else f"{name}-{number + 1}.svg" for number in range(len(self.pictures))
@@ -100,11 +103,13 @@ class Page:
         by = f" with code `{code}`" if code else ""
         images = [f"![{picture.words}]({file})" for file, picture in zip(pictures, self.pictures, strict=True)]
         table = [_line(self._headings()), _line(["---"] * len(self._headings())), *map(_line, self._texts())]
-        parts = [f"# {self.title}", f"Written by `{command}`{by}. {self.about}", *images, "\n".join(table)]
+        details = ["## Details", self.about, f"Written by `{command}`{by}."]
+        parts = [f"# {self.title}", *([lead] if lead else []), "\n".join(table), *images, *details]
         (folder / f"{name}.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
         with (folder / f"{name}.csv").open("w", newline="", encoding="utf-8") as sheet:
             csv.writer(sheet, lineterminator="\n").writerows(self._flat())
-        whole = {"title": self.title, "command": command, "code": code, "about": self.about, "rows": self._objects()}
+        made = {"command": command, "code": code, "about": self.about, "rows": self.objects()}
+        whole = {"title": self.title, "lead": lead} | made
         (folder / f"{name}.json").write_text(json.dumps(whole, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         console.print(f"Wrote {folder / name}.md, .csv, .json" + (", .svg" if pictures else ""))
 
@@ -127,7 +132,8 @@ class Page:
             for row in self.rows
         ]
 
-    def _objects(self) -> list[dict[str, object]]:
+    def objects(self) -> list[dict[str, object]]:
+        """The rows as the JSON file has them: estimates with mean and error, numbers rounded."""
         return [
             {column.name: _plain(value) for column, value in zip(self.columns, row, strict=True)} for row in self.rows
         ]

@@ -27,7 +27,6 @@ from privcfs_lab.measuring.provenance import code_digest
 from privcfs_lab.measuring.simulate import Simulation, TrainedOn
 from privcfs_lab.measuring.targets import POPULATIONS
 
-TRAINING = "privcfs_lab.measuring.simulate"
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -164,15 +163,15 @@ class Study:
         return None if path is None or not path.exists() else np.load(path, allow_pickle=False)
 
     def _path(self, task: Task) -> Path | None:
-        kept = self._kept(task[0].data, type(task[0]).__module__)
+        kept = self._kept(task[0].data, type(task[0]))
         name = hashlib.sha256(repr((task, self.most)).encode()).hexdigest()[:20]
         return kept and kept / f"{task[1]}-{name}.npy"
 
-    def _kept(self, data: str, module: str = TRAINING) -> Path | None:
-        """The folder for this version of the data and of the code behind a module."""
+    def _kept(self, data: str, maker: type = Simulation) -> Path | None:
+        """The folder for this version of the data and of the code behind a class."""
         if self.folder is None:
             return None
-        kept = self.folder / code_digest(module) / f"{data}-{_digest(data)}"
+        kept = self.folder / code_digest(maker) / f"{data}-{_digest(data)}"
         kept.mkdir(parents=True, exist_ok=True)
         return kept
 

@@ -34,6 +34,7 @@ from privcfs.private.own_reading import FarGraphs, OwnOutcomes, failed_scores
 from privcfs.private.reader import Reader
 from privcfs.private.utilities.utility import Scores
 from privcfs.public.advice import Advice, Change
+from privcfs.public.beliefs.belief import cheapest_nearly_best
 from privcfs.public.believed import likely
 from privcfs.public.candidates.candidates import Candidates
 from privcfs.public.context import PublicContext
@@ -89,22 +90,23 @@ class Personal:
         return likely({label: float(likelihood[original == label].sum()) for label in classes})
 
     def best(self, number: int) -> list[Change]:
-        """The likeliest changes, best first; none shares a pair or a feature with one before it."""
-        belief = self.outcomes.belief
-        expected = (belief.likelihood @ belief.valid) * belief.worth
-        expected[~self.side.method.rehearsal.costs.allow(self.candidates)] = -2  # Dearer changes are never named.
-        expected[0] = -1  # No change is no advice, unless there is nothing to change.
-        taken: set[tuple[str, object]] = set()
+        """The likeliest changes, best first; none shares a pair or a feature with one before it.
+
+        Where features have a schema, the cheapest of those that are nearly as likely comes first.
+        """
+        belief, costs = self.outcomes.belief, self.side.method.rehearsal.costs
+        candidates, chances = self.candidates, belief.likelihood @ belief.valid
+        left = costs.allow(candidates)  # Dearer changes are never named.
+        left[0] = False  # No change is no advice, unless there is nothing to change.
         found: list[Change] = []
-        for position in np.argsort(-expected, kind="stable").tolist():
-            if len(found) == number:
-                break
-            subjects = self.candidates[position].subjects
-            if not subjects & taken and expected[position] > -2 and (position or not found):
-                taken |= subjects
-                confidence = belief.guess_confidence(position) if position else 0.0
-                found.append(Change(self.candidates[position], confidence))
-        return found
+        while left.any() and len(found) < number:
+            if self.side.context.schema is None:
+                position = int(np.where(left, chances * belief.worth, -1).argmax())
+            else:
+                position = cheapest_nearly_best(chances, costs.of(candidates), left)
+            found.append(Change(candidates[position], belief.guess_confidence(position)))
+            left &= ~candidates.sharing(position)
+        return found or [Change(candidates[0], 0.0)]
 
     def advice(self, changes: list[Change], paid: Request | None = None, read_others: bool = True) -> Advice:
         """Changes as a certificate, of a paid request or of none; `read_others` says what the price was for."""

@@ -21,6 +21,9 @@ Floats = NDArray[np.float32]
 Numbers = NDArray[np.int64]
 # Probabilities are kept away from 0 and 1 by this much before their logarithms are taken.
 EDGE = 0.002
+# Where features have a schema, a candidate is nearly as sure as the surest one if its probability is at least this
+# share of the surest one's. The cheapest of these is advised and guessed.
+NEARLY = 0.95
 
 
 @final
@@ -129,6 +132,23 @@ class Belief:
         """For each chosen candidate the calibrated probability that it is valid, given that it was drawn."""
         drawn = self.likelihood @ self.probabilities(chosen, epsilon)
         return self.calibration(self.likelihood @ self.drawn_and_valid(chosen, epsilon) / drawn)
+
+
+def cheapest_nearly_best(chances: NDArray[np.floating], costs: Numbers, allowed: Bools) -> int:
+    """The cheapest of the allowed candidates that are nearly as likely to be valid as the likeliest one.
+
+    Args:
+        chances: The probability that each candidate is valid.
+        costs: What each candidate costs.
+        allowed: Which candidates may be named; at least one.
+
+    Returns:
+        A position: of the candidates whose probability is at least NEARLY times the highest, the cheapest one; of
+        equally cheap ones the likeliest; of equals the first.
+    """
+    chances = np.where(allowed, chances, -1.0)
+    near = chances >= NEARLY * chances.max()
+    return int(np.lexsort([-chances, costs, ~near])[0])
 
 
 def margins_of(logits: Floats, desired: Goal = None) -> Floats:

@@ -24,12 +24,21 @@ MOST_DOUBT = 10
 @final
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """Beliefs, the doubt about margins, and the calibration of confidence."""
+    """Beliefs, the doubt about margins, and the calibration of confidence.
+
+    Attributes:
+        beliefs: What is believed of hidden pairs.
+        doubt: How far a margin on an imagined graph may be off.
+        trust: The probability of the snapshot as it is.
+        calibration: What takes believed log-odds to said ones.
+        guessed: With a sketch, the share of free guesses that were right in trials with a sketch of public data.
+    """
 
     beliefs: Beliefs
     doubt: float = DEFAULT_DOUBT
     trust: float = DEFAULT_TRUST
     calibration: Calibration = DEFAULT_CALIBRATION
+    guessed: float | None = None
 
     def to_json(self, context: PublicContext, worlds: Worlds) -> str:
         """What `learned_from` reads; it names the context and the settings that it was learned for."""
@@ -49,7 +58,7 @@ class Learned:
             "doubt": self.doubt,
             "trust": self.trust,
             "calibration": [self.calibration.offset, self.calibration.slope],
-        }
+        } | ({} if self.guessed is None else {"guessed": self.guessed})
         return json.dumps(fields, indent=1)
 
 
@@ -66,7 +75,8 @@ def learned_from(text: str, context: PublicContext, worlds: Worlds) -> Learned |
         law = Thinned(degrees, shown, growing) if degrees else growing
         beliefs = Beliefs(LogLinear(_finite(fields["links"])), law, same_class)
         offset, slope = _finite(fields["calibration"])
-        found = Learned(beliefs, doubt, trust, Calibration(offset, slope))
+        guessed = _finite([fields["guessed"]])[0] if "guessed" in fields else None
+        found = Learned(beliefs, doubt, trust, Calibration(offset, slope), guessed)
     except (ValueError, KeyError, TypeError, OverflowError):
         return None
     return found if _is_possible(found, growing) else None
@@ -89,6 +99,7 @@ def _is_possible(found: Learned, growing: Growing) -> bool:
         0 <= found.trust <= 1,
         found.calibration.slope > 0,
         0 <= found.beliefs.same_class <= 1,
+        found.guessed is None or 0 <= found.guessed <= 1,
         len(links.weights) == EVIDENCE,
         growing.slope >= 0,
         growing.shape > 0,

@@ -73,15 +73,15 @@ def assumed_beliefs(context: PublicContext, worlds: Worlds) -> Beliefs:
 
 def split_snapshot(context: PublicContext, shown_share: float) -> Split:
     """Shows this share of the snapshot to a believer, or the nearest share that leaves enough on both sides."""
-    part = _part_of(context)
+    part = part_of(context)
     shown_share = float(np.clip(shown_share, *SHOWN))
     pairs = part.snapshot.pairs
     is_shown = np.random.default_rng([context.seed, 2]).random(len(pairs)) < shown_share
-    shown = PublicContext(part.features, pairs[is_shown], part.model, assumptions=part.assumptions)
+    shown = PublicContext(part.features, pairs[is_shown], part.model, assumptions=part.assumptions, schema=part.schema)
     return Split(part, shown, pairs[~is_shown], shown_share)
 
 
-def _part_of(context: PublicContext) -> PublicContext:
+def part_of(context: PublicContext) -> PublicContext:
     """The context itself or, if it is large, the part within some steps of a random node, with the pairs inside."""
     if context.number_of_nodes <= MOST_NODES and len(context.snapshot.others) <= MOST_NEIGHBOURS:
         return context
@@ -96,7 +96,9 @@ def _part_of(context: PublicContext) -> PublicContext:
     position, neighbour = some_neighbours(context.snapshot, nodes)
     other = places(nodes, neighbour)
     pairs = np.column_stack([position, other])[position < other]
-    return PublicContext(context.feature_rows(nodes), pairs, context.model, assumptions=context.assumptions)
+    return PublicContext(
+        context.feature_rows(nodes), pairs, context.model, assumptions=context.assumptions, schema=context.schema
+    )
 
 
 def _examples(split: Split, rng: np.random.Generator) -> tuple[list[Evidence], Numbers]:

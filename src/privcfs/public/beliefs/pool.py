@@ -98,10 +98,10 @@ def profiles_of(context: PublicContext, nodes: Numbers, feature_weights: Floats)
     """The profiles of some nodes and of their surroundings."""
     position, neighbours = some_neighbours(context.snapshot, nodes)
     everyone, place = np.unique(np.concatenate([nodes, neighbours]), return_inverse=True)
-    own = _unit_rows(context.feature_rows(everyone) @ sp.diags_array(feature_weights))
+    own = unit_rows(context.feature_rows(everyone) @ sp.diags_array(feature_weights))
     rows = np.concatenate([np.arange(len(nodes)), position])
     members = sp.csr_array((np.ones(len(rows), np.float32), (rows, place)), shape=(len(nodes), len(everyone)))
-    return Profiles(own[place[: len(nodes)]], _unit_rows(members @ own))
+    return Profiles(own[place[: len(nodes)]], unit_rows(members @ own))
 
 
 def softmax(logits: NDArray[np.floating]) -> Floats:
@@ -117,6 +117,7 @@ def _probabilities(context: PublicContext, nodes: Numbers) -> Floats:
     return np.concatenate([softmax(snapshot_logits(context, block)) for block in blocks])
 
 
-def _unit_rows(table: sp.csr_array) -> sp.csr_array:
+def unit_rows(table: sp.csr_array) -> sp.csr_array:
+    """Every row scaled to length 1."""
     lengths = np.sqrt(np.asarray(table.multiply(table).sum(axis=1)).ravel())
     return (sp.diags_array((1 / np.maximum(lengths, 1e-9)).astype(np.float32)) @ table).tocsr()

@@ -10,6 +10,8 @@ from privcfs.tables.neighbours import Neighbours, gather
 
 Floats = NDArray[np.float32]
 Numbers = NDArray[np.int64]
+# So many nodes are looked at together.
+BLOCK = 1 << 16
 
 
 @final
@@ -31,8 +33,15 @@ class Posterior:
 
     def expected(self) -> NDArray[np.float64]:
         """The expected number of hidden pairs of each node that are not part of the believed graph."""
-        owner = np.repeat(np.arange(len(self.rest)), np.diff(self.listed.starts))
-        found: NDArray[np.float64] = np.bincount(owner, self.chances, len(self.rest)) + self.rest.sum(axis=1)
+        found = np.empty(len(self.rest))
+        for start in range(0, len(found), BLOCK):
+            starts = self.listed.starts[start : start + BLOCK + 1]
+            owner, chances = (
+                np.repeat(np.arange(len(starts) - 1), np.diff(starts)),
+                self.chances[starts[0] : starts[-1]],
+            )
+            rest = self.rest[start : start + BLOCK].sum(axis=1)
+            found[start : start + BLOCK] = np.bincount(owner, chances, len(starts) - 1) + rest
         return found
 
     def expected_at(self, node: int) -> float:

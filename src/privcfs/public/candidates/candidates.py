@@ -96,6 +96,19 @@ class Candidates(Tabular):
         pair_set = np.repeat(np.arange(len(self.pair_sets)), self.feature_set_counts)
         return pair_set, np.arange(len(self)) - self.starts[pair_set]
 
+    def sharing(self, position: int) -> NDArray[np.bool_]:
+        """Which candidates act on a pair or a feature that the one at this position acts on."""
+        pair_set, feature_set = self.parts()
+        pairs = membership(self.pair_sets, len(self.deletions) + len(self.additions))
+        acted_on = [("mask", one) for one in self.features] + [("change", one.change.feature) for one in self.changes]
+        names = {one: number for number, one in enumerate(dict.fromkeys(acted_on))}
+        subject = np.array([names[one] for one in acted_on], np.int64)
+        features = membership(self.feature_sets, self.feature_operations) @ (subject[:, None] == np.arange(len(names)))
+        shared_pairs = (pairs & pairs[pair_set[position]]).any(axis=1)
+        shared_features = (features & features[feature_set[position]]).any(axis=1)
+        found: NDArray[np.bool_] = shared_pairs[pair_set] | shared_features[feature_set]
+        return found
+
     def __getitem__(self, position: int) -> Intervention:
         if not 0 <= position < len(self):
             raise IndexError(f"candidate {position} of {len(self)}")

@@ -98,6 +98,11 @@ class Feature(ABC):
     def steps(self, present: Level, level: Level) -> Fraction:
         """How many steps lie between two levels."""
 
+    @property
+    def step_in_words(self) -> str:
+        """How far two levels of a number are apart; empty, the default, for other kinds."""
+        return ""
+
     def permits(self, present: Level | None, level: Level) -> bool:
         """Whether a person at one level can reach another one; where her level is secret, whether anyone can."""
         if present is None:

@@ -70,6 +70,10 @@ class Number(Feature):
         is_public = level is not None and self.low <= level <= self.high and not (level - self.low) % self.step
         return level if is_public else None
 
+    @property
+    def step_in_words(self) -> str:
+        return show_amount(self.step)
+
     def steps(self, present: Level, level: Level) -> Fraction:
         return abs(level - present) / self.step
 

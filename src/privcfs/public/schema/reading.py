@@ -39,9 +39,14 @@ def read_schema(source: str | Path | Table, columns: Sequence[str] = ()) -> Sche
     """A schema from a TOML file or from dictionaries; `columns` names the columns of the feature table."""
     if isinstance(source, Mapping):
         return _schema(source, columns, Place("schema"))
-    path, place = Path(source), Place(Path(source).name)
+    return schema_from_text(read_text(Path(source), "schema", ContextError), Path(source).name, columns)
+
+
+def schema_from_text(text: str, source: str, columns: Sequence[str] = ()) -> Schema:
+    """A schema from the text of a TOML file; errors call it `source`."""
+    place = Place(source)
     try:
-        tables = tomllib.loads(read_text(path, "schema", ContextError), parse_float=Decimal)
+        tables = tomllib.loads(text, parse_float=Decimal)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         place.refuse(f"is not a TOML file ({error})", "docs/recourse.md has an example")
     return _schema(tables, columns, place)

@@ -97,4 +97,6 @@ class Sum(Rule):
         return {"sum": list(self.terms), **named}
 
     def __str__(self) -> str:
-        return f"the sum of {', '.join(self.terms)}"
+        least = "" if self.at_least is None else f" is at least {show_amount(self.at_least)}"
+        most = "" if self.at_most is None else f" is at most {show_amount(self.at_most)}"
+        return f"the sum of {', '.join(self.terms)}{least}{' and' if least and most else ''}{most}"

@@ -14,6 +14,7 @@ from privcfs.errors import InputError
 from privcfs.public.interventions import EncodedChange, FeatureChange
 from privcfs.public.schema.feature import Feature, Level
 from privcfs.public.schema.rules import Levels, Rule
+from privcfs.tables.named_columns import Table
 from privcfs.tables.parsing import shown
 
 
@@ -52,6 +53,22 @@ class Schema:
         from privcfs.public.schema.reading import read_schema  # It makes schemas, so it imports this file.
 
         return read_schema(source, columns)
+
+    def encode_table(self, table: Table) -> NDArray[np.float64]:
+        """Turns values as people write them into what the model reads, for training a model and for a vault.
+
+        Args:
+            table: A CSV file whose columns are called like the features.
+
+        Returns:
+            The feature table: one row for each row of the file.
+
+        Raises:
+            ContextError: A feature has no column in the file, or a cell is none of its values.
+        """
+        from privcfs.public.schema.raw import encoded_table  # It encodes by schemas, so it imports this file.
+
+        return encoded_table(self, table)
 
     @property
     def digest(self) -> str:

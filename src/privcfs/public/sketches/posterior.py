@@ -173,12 +173,12 @@ def _tilt(table: _Pairs, sketch: Sketch) -> Floats:
     half = float(sketch.plan.counts) / 2
     tilt = np.empty(means.shape)
     for column in range(means.shape[1]):
-        tilt[:, column] = _posterior_mean(means[:, column], sketch.counts[:, column], half)
+        tilt[:, column] = posterior_mean(means[:, column], sketch.counts[:, column], half)
     factors: Floats = (tilt / np.maximum(means, 1e-9)).astype(np.float32)
     return factors
 
 
-def _posterior_mean(means: NDArray[np.float64], noisy: Numbers, half: float) -> NDArray[np.float64]:
+def posterior_mean(means: NDArray[np.float64], noisy: Numbers, half: float) -> NDArray[np.float64]:
     """The mean of a Poisson number, given the number with discrete Laplace noise of scale 1 / half."""
     counts = np.arange(LEAST_COUNTS + int(means.max(initial=0) + SPREAD * np.sqrt(means.max(initial=0))))
     log_factorials = np.log(np.maximum(counts, 1)).cumsum()

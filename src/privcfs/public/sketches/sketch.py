@@ -2,15 +2,18 @@
 
 Hidden pairs are the private edges that the snapshot does not show. A sketch has one kind of release or both. Randomised
 response shows each pair of nodes outside the snapshot: an edge as an edge, and any other pair as none, except that each
-is turned round with probability 1 / (1 + e^epsilon). Counts say for each node and class how many hidden pairs lead from
-the node to nodes of that class of the public model, with discrete Laplace noise.
+is turned round with probability 1 / (1 + e^epsilon). Of large graphs it does so for each node's likeliest partners
+alone. Counts say for each node and class how many hidden pairs lead from the node to nodes of that class of the public
+model, with discrete Laplace noise.
 
-The length of the file follows from public numbers alone. It ends with a checksum.
+The file ends with a checksum. If it covers all pairs, it has one bit for each, and its length follows from public
+numbers alone. If it covers likeliest partners, it lists the pairs that are shown, so that its length says how many
+these are, and has what public data say of the covered pairs, so that nobody has to find them again.
 """
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -31,10 +34,17 @@ Numbers = NDArray[np.int64]
 MAGIC = b"privcfs sketch 1\n"
 LONGEST_HEADER = 1 << 12
 CHECKSUM = 32  # bytes at the end of the file
+ALIGNED = 64  # the header of a file in which pairs are listed is a multiple of so many bytes long
 # Counts are stored as whole numbers between these.
 COUNT, MOST_COUNT = "<i2", 32_767
-# One bit for each pair of nodes is written, and one random word for each is drawn.
+# All pairs of so many nodes can be covered: one bit for each is written, and one random word for each is drawn.
 MOST_NODES = 40_000
+# Of larger graphs so many likeliest partners of each node are covered by default.
+PARTNERS = 100
+# At most so many pairs can be expected to be shown where likeliest partners are covered.
+MOST_SHOWN = 1 << 26
+# Bytes that are read at a time.
+PIECE = 1 << 24
 NONE = Fraction(0)
 # The most that counts cost by default.
 MOST_COUNTS = Fraction(2)
@@ -46,22 +56,26 @@ class SketchPlan:
     """What a sketch consists of, and what each part costs.
 
     Attributes:
-        responses: The epsilon of randomised response for all pairs of nodes; 0 for none.
+        responses: The epsilon of randomised response; 0 for none.
         counts: The epsilon of counts by class; 0 for none.
+        partners: How many likeliest partners of each node randomised response covers; 0 if it covers all pairs.
     """
 
     responses: Fraction
     counts: Fraction = NONE
+    partners: int = 0
 
     def __post_init__(self) -> None:
         if not (self.responses >= 0 and self.counts >= 0 and self.epsilon > 0):
             raise SketchError("a sketch needs a part whose epsilon is above 0, and none below 0.")
+        if self.partners < 0:
+            raise SketchError(f"partners is {self.partners}; cover at least one likeliest partner of each node.")
 
     @classmethod
-    def of(cls, epsilon: Fraction) -> "SketchPlan":
+    def of(cls, epsilon: Fraction, partners: int = 0) -> "SketchPlan":
         """The default at a price: counts up to MOST_COUNTS, which serve best at low prices, and responses beyond."""
         counts = min(epsilon, MOST_COUNTS)
-        return cls(epsilon - counts, counts)
+        return cls(epsilon - counts, counts, partners)
 
     @property
     def epsilon(self) -> Fraction:
@@ -71,8 +85,35 @@ class SketchPlan:
     @property
     def name(self) -> str:
         """As a ledger states it."""
-        parts = {"randomised response": self.responses, "counts by class": self.counts}
-        return "sketch: " + ", ".join(f"{name} at {show(price)}" for name, price in parts.items() if price)
+        covered = f" for {self.partners} likeliest partners of each node" if self.partners and self.responses else ""
+        parts = {"randomised response": (self.responses, covered), "counts by class": (self.counts, "")}
+        return "sketch: " + ", ".join(f"{name} at {show(price)}{of}" for name, (price, of) in parts.items() if price)
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether pairs are listed, because likeliest partners alone are covered, and not all pairs."""
+        return self.partners > 0
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Listed:
+    """What randomised response for likeliest partners shows, with what public data say of the pairs that it covers.
+
+    Attributes:
+        shown: For each node the partners with larger numbers with which it is shown, true or not, as neighbour lists.
+        log_weights: For each entry of `shown.others` the log weight of the pair, without the popularity of its ends.
+        sums: For each node the sum of the weights of its covered pairs, times the popularity of the other end.
+        likely: The public model's class probabilities, in parts of 255: (nodes, classes).
+        covered: The share of hidden pairs that are covered, estimated from public pairs that were held out; None where
+            there were too few.
+    """
+
+    shown: Neighbours
+    log_weights: NDArray[np.float32]
+    sums: NDArray[np.float32]
+    likely: NDArray[np.uint8]
+    covered: float | None
 
 
 @final
@@ -86,8 +127,9 @@ class Sketch:
         worlds: What the owner believed of hidden pairs when it was made.
         nodes: The number of nodes.
         classes: The number of classes.
-        shown: The places of the pairs that randomised response shows, ascending; None without randomised response.
+        shown: The places of the pairs that randomised response for all pairs shows, ascending; None without it.
         counts: Noisy counts (nodes, classes); None without counts.
+        listed: What randomised response for likeliest partners shows; None without it.
         name: The digest of the file, by which a vault names its sketch; empty before it is written.
     """
 
@@ -97,7 +139,8 @@ class Sketch:
     nodes: int
     classes: int
     shown: Numbers | None
-    counts: Numbers | None
+    counts: NDArray[np.integer] | None
+    listed: Listed | None = None
     name: str = ""
 
     @cached_property
@@ -107,8 +150,8 @@ class Sketch:
         return Neighbours.of_pairs(pair_at(places, self.nodes), self.nodes)
 
 
-def header_of(plan: SketchPlan, context: PublicContext, worlds: Worlds) -> bytes:
-    """The beginning of a sketch file, which follows from public data."""
+def header_of(plan: SketchPlan, context: PublicContext, worlds: Worlds, listed: Listed | None = None) -> bytes:
+    """The beginning of a sketch file, which follows from public data and, if pairs are listed, from their number."""
     fields = {
         "context": context.digest,
         "nodes": context.number_of_nodes,
@@ -119,13 +162,24 @@ def header_of(plan: SketchPlan, context: PublicContext, worlds: Worlds) -> bytes
         "degree": worlds.degree,
         "number": worlds.number,
     }
-    return MAGIC + json.dumps(fields).encode() + b"\n"
+    if plan.partners:
+        fields |= {"partners": plan.partners}
+    if listed is None:
+        return MAGIC + json.dumps(fields).encode() + b"\n"
+    head = MAGIC + json.dumps(fields | {"covered": listed.covered, "shown": len(listed.shown.others)}).encode()
+    return head.ljust(-(-(len(head) + 1) // ALIGNED) * ALIGNED - 1) + b"\n"
 
 
-def lengths_of(plan: SketchPlan, nodes: int, classes: int) -> tuple[int, int]:
-    """How many bytes the two parts of a file have."""
-    responses = (number_of_pairs(nodes) + 7) // 8 if plan.responses else 0
-    return responses, nodes * classes * np.dtype(COUNT).itemsize if plan.counts else 0
+def lengths_of(plan: SketchPlan, nodes: int, classes: int, shown: int = 0) -> dict[str, int]:
+    """How many bytes each part of a file has, in their order; `shown` pairs are listed where pairs are listed."""
+    layout: dict[str, int] = {}
+    if plan.is_listed:  # wide numbers come first, so that all of them stand at places that their width divides
+        layout |= {"starts": 8 * (nodes + 1), "others": 4 * shown, "log_weights": 4 * shown, "sums": 4 * nodes}
+    elif plan.responses:
+        layout |= {"responses": (number_of_pairs(nodes) + 7) // 8}
+    if plan.counts:
+        layout |= {"counts": nodes * classes * np.dtype(COUNT).itemsize}
+    return layout | ({"likely": nodes * classes} if plan.is_listed else {})
 
 
 def read_sketch(path: str | Path) -> Sketch:
@@ -135,14 +189,14 @@ def read_sketch(path: str | Path) -> Sketch:
         path: The file.
 
     Returns:
-        What it says.
+        What it says; lists and tables of large graphs are mapped, and read where they are touched.
 
     Raises:
         SketchError: The file is missing, damaged, no sketch, or of another version.
     """
     path = Path(path)
     try:
-        content = path.read_bytes()
+        content = np.memmap(path, np.uint8, "r") if path.stat().st_size else np.empty(0, np.uint8)
     except FileNotFoundError:
         raise SketchError(f"sketch {path} does not exist; make it with privcfs sketch.") from None
     except OSError as error:
@@ -150,31 +204,57 @@ def read_sketch(path: str | Path) -> Sketch:
     return _parsed(content, path.name)
 
 
-def _parsed(content: bytes, name: str) -> Sketch:
+def _parsed(content: NDArray[np.uint8], name: str) -> Sketch:
     """The content of a file, checked from the outside in."""
-    if not content.startswith(MAGIC):
-        is_other = content.startswith(MAGIC.split(b"1")[0])
+    head = content[:LONGEST_HEADER].tobytes()
+    if not head.startswith(MAGIC):
+        is_other = head.startswith(MAGIC.split(b"1")[0])
         what = "was written by another version of privcfs" if is_other else "is not a sketch"
         raise SketchError(f"sketch {name} {what}; name the file that privcfs sketch wrote.")
     damaged = SketchError(f"sketch {name} is damaged; restore it from a backup: it cannot be drawn again.")
-    end = content.find(b"\n", len(MAGIC), LONGEST_HEADER) + 1
-    if not end or hashlib.sha256(content[:-CHECKSUM]).digest() != content[-CHECKSUM:]:
+    end = head.find(b"\n", len(MAGIC)) + 1
+    hasher = hashlib.sha256()
+    for piece in _pieces(content[:-CHECKSUM]):
+        hasher.update(piece)
+    if not end or hasher.digest() != content[-CHECKSUM:].tobytes():
         raise damaged
+    hasher.update(content[-CHECKSUM:].tobytes())
     try:
-        fields: Mapping[str, Any] = json.loads(content[len(MAGIC) : end])
-        plan = SketchPlan(_part(fields["responses"]), _part(fields["counts"]))
+        fields: Mapping[str, Any] = json.loads(head[len(MAGIC) : end])
+        plan = SketchPlan(_part(fields["responses"]), _part(fields["counts"]), int(fields.get("partners", 0)))
         nodes, classes = int(fields["nodes"]), int(fields["classes"])
         worlds = Worlds(int(fields["number"]), float(fields["disclosed"]), float(fields["degree"]))
-        digest = str(fields["context"])
+        digest, covered = str(fields["context"]), fields.get("covered")
+        lengths = lengths_of(plan, nodes, classes, int(fields.get("shown", 0)))
     except (KeyError, TypeError, ValueError, PrivcfsError):
         raise damaged from None
-    responses, counts = lengths_of(plan, nodes, classes)
-    if len(content) != end + responses + counts + CHECKSUM:
+    if len(content) != end + sum(lengths.values()) + CHECKSUM:
         raise damaged
-    shown = unpacked(content[end : end + responses]) if responses else None
-    table = np.frombuffer(content, COUNT, nodes * classes, end + responses).astype(np.int64) if counts else None
-    reshaped = None if table is None else table.reshape(nodes, classes)
-    return Sketch(plan, digest, worlds, nodes, classes, shown, reshaped, hashlib.sha256(content).hexdigest())
+    parts: dict[str, NDArray[np.uint8]] = {}
+    for part, length in lengths.items():
+        parts[part], end = content[end : end + length], end + length
+    shown = unpacked(parts["responses"].tobytes()) if "responses" in parts else None
+    listed = _listed(parts, (nodes, classes), covered) if plan.is_listed else None
+    counts = parts["counts"].view(COUNT).reshape(nodes, classes) if "counts" in parts else None
+    if counts is not None and listed is None:
+        counts = counts.astype(np.int64)
+    return Sketch(plan, digest, worlds, nodes, classes, shown, counts, listed, hasher.hexdigest())
+
+
+def _listed(parts: Mapping[str, NDArray[np.uint8]], shape: tuple[int, int], covered: float | None) -> Listed:
+    """The parts of a file in which pairs are listed."""
+    return Listed(
+        Neighbours(parts["starts"].view("<i8"), parts["others"].view("<i4")),
+        parts["log_weights"].view("<f4"),
+        parts["sums"].view("<f4"),
+        parts["likely"].reshape(shape),
+        covered,
+    )
+
+
+def _pieces(content: NDArray[np.uint8]) -> Iterator[bytes]:
+    for start in range(0, len(content), PIECE):
+        yield content[start : start + PIECE].tobytes()
 
 
 def _part(text: str) -> Fraction:

@@ -2,6 +2,7 @@
 
 import { ask, delayed, describe, facts, featureInWords, find, fromNano, guarded, inPercent, latest, make, mark, pairInWords, priceProblem, say, toNano } from "./common.js";
 import { chance, classBars, gauge } from "./drawing.js";
+import { offerFeatures } from "./features.js";
 import { nodeField } from "./node_field.js";
 import { answerView, leftInWords } from "./answers.js";
 
@@ -21,6 +22,7 @@ const chooseNode = nodeField(find("target"), find("target-list"), (name) => {
   target = name;
   guess = null;
   find("free").hidden = name === null;
+  find("ask-own").hidden = true;
   withdraw();
   if (name !== null) guarded(async () => { await showFree(name); await quote(); })();
 });
@@ -38,6 +40,7 @@ export async function showAsk() {
 // What costs nothing
 
 async function showFree(name) {
+  guarded(() => offerFeatures(find("ask-own"), name))();
   const path = encodeURIComponent(name);
   const [found, list] = await Promise.all([ask("GET", `v1/guess/${path}`), ask("GET", `v1/candidates/${path}?most=0`)]);
   if (target !== name) return;

@@ -69,6 +69,20 @@ function showPersonLoss() {
 }
 find("connections").addEventListener("input", () => losses && showPersonLoss());
 
+// The sketch that is paid once, and what it told; where there is none, how to find out what one would be worth
+
+const PEOPLE = [10, 100]; // connections of a person
+
+async function showSketch() {
+  const { sketch } = await ask("GET", "v1/sketch");
+  find("sketch-words").textContent = sketch ? sketch.in_words : "None is named in the vault file. “privcfs sketch --rehearse” says from public data alone what one would buy for everyone.";
+  find("sketch").hidden = !sketch;
+  if (!sketch) return;
+  const row = (about, epsilon) => [about, epsilon, accuracyInPercent(Number(epsilon))];
+  const person = (m) => row(`a person with ${count(m, "connection")}`, fromNano(BigInt(m) * toNano(sketch.one_edge)));
+  table("sketch", ["the sketch alone, about", "epsilon", "attacker right at most"], [row("one connection", sketch.one_edge), ...PEOPLE.map(person), ["any two graphs", "no finite number", ""]]);
+}
+
 function showAttackers(found) {
   const whole = found.all ?? found.yours;
   const amounts = found.losses ? [found.losses.one_edge, found.losses.most_for_one_edge] : [whole.spent, whole.limit];
@@ -91,7 +105,7 @@ async function showPrices() {
 // How long the budget lasts at the pace of the last days, and what needs the owner's attention
 
 async function showOverview() {
-  const found = await ask("GET", "v1/overview");
+  const [found] = await Promise.all([ask("GET", "v1/overview"), showSketch()]);
   find("forecast").textContent = forecastInWords(found);
   find("alerts").replaceChildren(...found.alerts.map((one) => make("li", {}, one.in_words)));
   find("alerts-none").hidden = found.alerts.length > 0;

@@ -2,6 +2,7 @@
 
 import { ask, download, featureInWords, find, guarded, make, mark, nameOf, priceProblem, say, session } from "./common.js";
 import { chance, classBars, classInWords, neighbourhood } from "./drawing.js";
+import { offerFeatures } from "./features.js";
 
 let advice = null;
 let pending = null; // a paid question keeps its request id until it is answered: asking again never pays twice
@@ -15,6 +16,7 @@ export async function showPerson() {
   find("person-show").disabled = !mine.length;
   if (!mine.length) say("Your key is bound to no node. Ask whoever gave it to you.", "bad");
   offerClasses();
+  if (mine.length) await offerFeatures(find("person-own"), mine[0]);
 }
 
 // The decisions that she may have been told
@@ -108,5 +110,6 @@ find("person-form").addEventListener("submit", (event) => {
   guarded(show)(event);
 });
 find("person-epsilon").addEventListener("input", checkPrice);
+find("person-node").addEventListener("change", guarded(() => offerFeatures(find("person-own"), find("person-node").value)));
 find("advice-save").addEventListener("click", () => download("my-advice.json", JSON.stringify(advice, null, 2)));
 find("advice-print").addEventListener("click", () => window.print());

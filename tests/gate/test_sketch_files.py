@@ -109,7 +109,11 @@ def test_a_sketch_that_was_interrupted_goes_on_where_it_was(
     (folder / "responses-1.part").write_bytes(b"half a piece")
 
     def noted(self: Draft, name: str, make: Callable[[], Piece]) -> Piece:
-        return honest(self, name, lambda: drawn.append(name) or make())
+        def draw() -> Piece:
+            drawn.append(name)
+            return make()
+
+        return honest(self, name, draw)
 
     monkeypatch.setattr(Draft, "piece", noted)
     publish(ledger, path)
@@ -244,7 +248,7 @@ def test_a_disk_that_fills_up_after_the_charge_loses_nothing_and_there_is_one_dr
 def test_the_room_of_a_sketch_owes_nothing_to_the_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     world, sizes = random_world(1, nodes=NODES), []
 
-    class Noted(draft.Room):  # type: ignore[misc]
+    class Noted(Room):  # type: ignore[misc]
         def __init__(self, path: Path, target: Path, size: int) -> None:
             sizes.append(size)
             super().__init__(path, target, size)

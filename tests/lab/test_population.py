@@ -92,7 +92,9 @@ def test_bars_are_met_or_missed_by_what_code_says() -> None:
     said = str(row["asked"])
     assert "calibration error 0.05 missed by 0.65" in said
     assert "not below LapDP 0 missed by 0.27" in said
-    assert str(row_of(cell("2"), free, sketched, sketched, noisy)[-1]).startswith("calibration error 0.05 missed by 0.65")
+    assert str(row_of(cell("2"), free, sketched, sketched, noisy)[-1]).startswith(
+        "calibration error 0.05 missed by 0.65"
+    )
 
 
 def cell(total: str) -> Cell:

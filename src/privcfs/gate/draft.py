@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privcfs.errors import SketchError
 from privcfs.gate.publishing import Room, failing
@@ -27,7 +26,7 @@ try:
 except ImportError:  # not on every system
     fcntl = None  # type: ignore[assignment]
 
-Piece = Mapping[str, NDArray[Any]]
+Piece = Mapping[str, Any]  # arrays
 Keep = Callable[[str, Callable[[], Piece]], Piece]
 DIVISION, ROOM = "division", "room"
 

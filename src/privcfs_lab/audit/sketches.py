@@ -211,7 +211,8 @@ def together(plan: SketchPlan, run: int) -> Attack:
     A transcript is the sketch and all answers; the laws of these follow from the sketch.
     """
     scene, worst = hostile_scene(), Fraction(1)
-    largest_drawn, balances, ledger, answers, asked = 0.0, [], MemoryLedger(LIMIT), 0, []
+    asked: list[Ratios] = []
+    largest_drawn, balances, ledger, answers = 0.0, [], MemoryLedger(LIMIT), 0
     for has_edge in (True, False):
         ledger = MemoryLedger(LIMIT)
         graph = scene.graph(has_edge)
@@ -361,5 +362,6 @@ def convictions(draws: int, say: Callable[[str], None]) -> Iterator[Conviction]:
         say(f"{ALONE}: {name}")
         case = twin.case()
         found, honest = (measured(case, maker, twin.plan, draws) for maker in (twin.maker, Maker()))
-        seen = f"epsilon at least {found.epsilon:.2f}, {float(twin.claim):g} claimed"
-        yield Conviction(name, ALONE, 1, int(found.convicts(twin.claim)), seen, not honest.convicts(twin.claim))
+        claim = float(twin.claim)
+        seen = f"epsilon at least {found.epsilon:.2f}, {claim:g} claimed"
+        yield Conviction(name, ALONE, 1, int(found.convicts(claim)), seen, not honest.convicts(claim))

@@ -33,7 +33,7 @@ def test_a_sketch_tells_as_much_of_an_edge_as_its_price_and_no_more(plan: Sketch
 
 def test_a_pair_of_the_snapshot_loses_nothing() -> None:
     found, bound = alone(small_case(public=True), SketchPlan(ONE, ONE), 100)
-    assert (found.loss, found.accounts, found.auc, bound.epsilon) == (0.0, 0, 0.5, 0.0)
+    assert (found.loss, float(found.accounts), found.auc, bound.epsilon) == (0.0, 0.0, 0.5, 0.0)
     assert laws(SketchPlan(ONE), hidden=False) == []
 
 

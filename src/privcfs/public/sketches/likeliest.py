@@ -166,7 +166,7 @@ def _within(places_of_nodes: Places, part: int) -> NDArray[np.bool_]:
 
 def _among(pairs: Numbers, first: Numbers, second: Numbers, count: int) -> NDArray[np.bool_]:
     """Whether each pair, smaller node first, is one of `pairs`, which are in order."""
-    return places(pairs @ [count, 1], first * count + second) >= 0
+    return places(pairs[:, 0] * count + pairs[:, 1], first * count + second) >= 0
 
 
 def _rng(context: PublicContext, number: int) -> np.random.Generator:

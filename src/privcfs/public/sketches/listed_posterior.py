@@ -112,21 +112,23 @@ class _Prior(NamedTuple):
 
     def rates(self, one: Numbers, other: Numbers, log_weights: Floats) -> Floats:
         """Prior rates of covered pairs."""
-        share = [np.float32(self.covered) * self._share(ends) for ends in (one, other)]
-        both = share[0] * self.popularity[other] + self.popularity[one] * share[1]
-        rates = np.exp(log_weights) * both / 2
+        both = self._share(one) * self.popularity[other] + self.popularity[one] * self._share(other)
+        rates: Floats = (np.exp(log_weights) * both / 2).astype(np.float32)
         if self.tilt is not None:
             said = [self.listed.likely[ends].argmax(axis=1) for ends in (one, other)]
-            rates = rates * self.tilt[one, said[1]] * self.tilt[other, said[0]]
+            rates *= self.tilt[one, said[1]] * self.tilt[other, said[0]]
         return np.minimum(rates, np.float32(MOST_RATE))
 
     def rest(self, nodes: Numbers) -> Floats:
         """What is believed of pairs that are not shown, by class."""
         left = 1 - self.covered + self.covered / self.odds
-        return self.by_class(nodes) * np.float32(left)
+        found: Floats = self.by_class(nodes) * np.float32(left)
+        return found
 
     def _share(self, nodes: Numbers) -> Floats:
-        return self.hidden[nodes] / np.maximum(self.listed.sums[nodes], np.float32(1e-30))
+        """What is multiplied by the weight of a pair, and by the popularity of its other end, to become a rate."""
+        sums = np.maximum(self.listed.sums[nodes], np.float32(1e-30))
+        return (np.float32(self.covered) * self.hidden[nodes] / sums).astype(np.float32)
 
 
 def blocks(count: int) -> Iterator[Numbers]:
@@ -145,7 +147,7 @@ def _shown(prior: _Prior) -> tuple[NDArray[np.int32], NDArray[np.int32], Floats]
         rates = prior.rates(one, np.asarray(lists.others[entries], np.int64), prior.listed.log_weights[entries])
         weighed = rates * np.float32(prior.odds)
         ones.append(one.astype(np.int32))
-        chances.append(weighed / (1 - rates + weighed))
+        chances.append((weighed / (1 - rates + weighed)).astype(np.float32))
     return np.concatenate(ones), np.asarray(lists.others), np.concatenate(chances)
 
 

@@ -173,7 +173,7 @@ def _tilt(table: _Pairs, sketch: Sketch) -> Floats:
     half = float(sketch.plan.counts) / 2
     tilt = np.empty(means.shape)
     for column in range(means.shape[1]):
-        tilt[:, column] = posterior_mean(means[:, column], sketch.counts[:, column], half)
+        tilt[:, column] = posterior_mean(means[:, column], np.asarray(sketch.counts[:, column], np.int64), half)
     factors: Floats = (tilt / np.maximum(means, 1e-9)).astype(np.float32)
     return factors
 

@@ -122,8 +122,14 @@ def _without(context: PublicContext, held_out: Numbers) -> PublicContext:
     if not len(held_out) or context.number_of_nodes + len(context.snapshot.others) > MOST_KEPT:
         return context
     pairs = context.snapshot.pairs
-    kept = places(held_out @ [context.number_of_nodes, 1], pairs @ [context.number_of_nodes, 1]) < 0
+    kept = places(_keys(held_out, context.number_of_nodes), _keys(pairs, context.number_of_nodes)) < 0
     return PublicContext(context.features, pairs[kept], context.model, assumptions=context.assumptions)
+
+
+def _keys(pairs: Numbers, count: int) -> Numbers:
+    """One number for each pair, in the order of pairs."""
+    keys: Numbers = pairs[:, 0] * count + pairs[:, 1]
+    return keys
 
 
 def shown_neighbours(
@@ -137,7 +143,7 @@ def shown_neighbours(
         position, other = snapshot.neighbours_of(nodes) if every else some_neighbours(snapshot, nodes)
     if len(held_out):
         count = len(snapshot.starts) - 1
-        barred = np.sort(np.concatenate([held_out @ [count, 1], held_out @ [1, count]]))
+        barred = np.sort(np.concatenate([_keys(held_out, count), _keys(held_out[:, ::-1], count)]))
         at = nodes[position]
         touched = np.flatnonzero(places(np.unique(held_out), at) >= 0)
         kept = np.ones(len(at), np.bool_)

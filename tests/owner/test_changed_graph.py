@@ -7,7 +7,7 @@ import pytest
 
 from privcfs.embedded.loan import load_bank
 from privcfs.errors import SettingsError
-from privcfs.gate import learning
+from privcfs.gate import schema_trials
 from privcfs.owner.vault_file import read_vault_file
 from tests.shell import Shell
 
@@ -34,7 +34,7 @@ reads = "own-edges"
 @pytest.fixture
 def bank(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A made-up bank's files with headers, as an owner has them; little is learned, so that tests are quick."""
-    monkeypatch.setattr(learning, "TARGETS", 8)
+    monkeypatch.setattr(schema_trials, "TARGETS", 8)
     load_bank().write(tmp_path)
     (tmp_path / "vault.toml").write_text(NAMED)
     return tmp_path

@@ -3,8 +3,11 @@
 import json
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from privcfs.public.beliefs.belief import Calibration
 from privcfs.public.beliefs.hidden_degrees import LARGEST, Growing, Thinned
@@ -23,13 +26,41 @@ MOST_DOUBT = 10
 
 @final
 @dataclass(frozen=True, slots=True)
+class Tuned:
+    """Doubt about margins, trust in the snapshot, and calibration; as for `Belief`.
+
+    The logits of each imagined graph are drawn towards those of the snapshot by the share `blend`.
+    """
+
+    doubt: float
+    trust: float
+    blend: float
+    calibration: Calibration = DEFAULT_CALIBRATION
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Learned:
-    """Beliefs, the doubt about margins, and the calibration of confidence."""
+    """Beliefs, the doubt about margins, and the calibration of confidence.
+
+    Where features have a schema, `own` has the numbers for readers of own pairs, and `blend` says how far the logits of
+    imagined graphs are drawn towards those of the snapshot; not at all, the default, without a schema.
+    """
 
     beliefs: Beliefs
     doubt: float = DEFAULT_DOUBT
     trust: float = DEFAULT_TRUST
     calibration: Calibration = DEFAULT_CALIBRATION
+    blend: float = 0.0
+    own: Tuned | None = None
+
+    @property
+    def knowing_own(self) -> "Learned":
+        """The same with the numbers for readers of own pairs."""
+        if self.own is None:
+            return self
+        own = self.own
+        return Learned(self.beliefs, own.doubt, own.trust, own.calibration, own.blend)
 
     def to_json(self, context: PublicContext, worlds: Worlds) -> str:
         """What `learned_from` reads; it names the context and the settings that it was learned for."""
@@ -50,6 +81,10 @@ class Learned:
             "trust": self.trust,
             "calibration": [self.calibration.offset, self.calibration.slope],
         }
+        if self.own is not None:
+            one = self.own
+            own = [one.doubt, one.trust, one.blend, one.calibration.offset, one.calibration.slope]
+            fields |= {"blend": self.blend, "own": own, "closure": self.beliefs.closure}
         return json.dumps(fields, indent=1)
 
 
@@ -67,9 +102,26 @@ def learned_from(text: str, context: PublicContext, worlds: Worlds) -> Learned |
         beliefs = Beliefs(LogLinear(_finite(fields["links"])), law, same_class)
         offset, slope = _finite(fields["calibration"])
         found = Learned(beliefs, doubt, trust, Calibration(offset, slope))
+        if "own" in fields:
+            doubt, trust, drawn, first, second = _finite(fields["own"])
+            blend, closure = _finite([fields["blend"], fields["closure"]])
+            found = replace(
+                found,
+                beliefs=replace(beliefs, closure=closure),
+                blend=blend,
+                own=Tuned(doubt, trust, drawn, Calibration(first, second)),
+            )
     except (ValueError, KeyError, TypeError, OverflowError):
         return None
     return found if _is_possible(found, growing) else None
+
+
+def drawn_together(logits: NDArray[np.float32], blend: float) -> NDArray[np.float32]:
+    """Logits (candidates, classes, graphs), moved on each graph so that those of the first candidate, no change, are
+    drawn towards those on the first graph, the snapshot; what a change moves them by stays as it is on each graph.
+    """
+    drawn: NDArray[np.float32] = logits + np.float32(blend) * (logits[:1, :, :1] - logits[:1])
+    return drawn
 
 
 def _finite(numbers: Iterable[Any]) -> tuple[float, ...]:
@@ -93,6 +145,10 @@ def _is_possible(found: Learned, growing: Growing) -> bool:
         growing.slope >= 0,
         growing.shape > 0,
     ]
+    if found.own is not None:
+        own = found.own
+        possible += [0 < own.doubt <= MOST_DOUBT, 0 <= own.trust <= 1, 0 <= own.blend <= 1, own.calibration.slope > 0]
+        possible += [0 <= found.blend <= 1, 0 <= found.beliefs.closure <= 1]
     if isinstance(law, Thinned):
         possible += [0 <= law.shown < 1, min(law.degrees) >= 0, len(law.degrees) == LARGEST + 1]
     return all(possible)

@@ -71,7 +71,7 @@ def test_three_files_and_a_model_lead_to_advice_in_fifteen_lines(tmp_path: Path)
         [sys.executable, "-W", "ignore", "-c", sample], cwd=tmp_path, capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, done.stderr
-    assert re.match(r"client-014: .*\(flips with probability [0-9]+ %\)", done.stdout)
+    assert re.match(r"client-214: .*\(flips with probability [0-9]+ %\)", done.stdout)
     assert "<svg" in (tmp_path / "advice.svg").read_text()
 
 

@@ -2,19 +2,17 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from privcfs import PublicContext, Vault
 from privcfs.embedded import load_dataset
-from privcfs.embedded.loan import load_bank
-from privcfs.gate import learning
+from privcfs.embedded.loan import Bank, load_bank
+from privcfs.gate import learning, schema_trials
 from privcfs.gate.learning import learn
+from privcfs.gate.sketch_trials import stage_of
 from privcfs.private.graph import PrivateGraph
-from privcfs.public.beliefs.belief import Belief, Floats
 from privcfs.public.beliefs.learned import DEFAULT_DOUBT, DEFAULT_TRUST, Learned, learned_from
 from privcfs.public.beliefs.worlds import Worlds
 
@@ -92,42 +90,73 @@ def test_progress_is_told_and_an_empty_snapshot_has_stated_defaults() -> None:
     assert lesson == Learned(lesson.beliefs)
 
 
-def test_with_a_schema_changes_of_features_are_tried_and_without_one_nothing_is_different(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A model of features alone decides by them whatever the edges are, so small doubts serve best, and are found."""
-    tried: list[int] = []
+@pytest.fixture
+def bank(monkeypatch: pytest.MonkeyPatch) -> Bank:
+    """A made-up bank, of which little is tried."""
+    monkeypatch.setattr(schema_trials, "TARGETS", 16)
+    return load_bank()
 
-    def noted(margins: Floats, worth: Floats, sizes: NDArray[np.int64], *rest: Any) -> Belief:
-        tried.append(len(sizes))
-        return Belief(margins, worth, sizes, *rest)
 
-    monkeypatch.setattr(learning, "Belief", noted)
-    monkeypatch.setattr(learning, "TARGETS", 24)
-    bank = load_bank()
-    context = bank.context()
+def test_what_is_learned_with_a_schema_is_the_same_whatever_the_private_graph(bank: Bank, tmp_path: Path) -> None:
+    found = []
+    for number, edges in enumerate((bank.pairs, bank.pairs[::7])):
+        context = bank.context(bank.model())
+        graph = PrivateGraph.from_edges(edges, number_of_nodes=context.number_of_nodes)
+        vault = Vault(graph, context, ledger=f"sqlite:///{tmp_path / str(number)}.db", limit="9", simulation=True)
+        vault.release(100, "1")
+        found.append(context.learned[WORLDS])
+    assert found[0] == found[1]
+    assert found[0].own is not None, "numbers of their own for advice"
+
+
+def test_without_a_schema_nothing_of_it_is_learned(bank: Bank, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the twin: with one, what is tried decides."""
+    context = bank.context(bank.model())
     lesson = learn(context, WORLDS)
-    both = {len(rule.propose(context, 0)) for rule in learning.WITH_SCHEMA}
-    assert len(both) == 2, "pairs and features, and features alone"
-    assert lesson.doubt in learning.FINE_DOUBTS
     plain = PublicContext(context.features, context.snapshot.pairs, context.model)
     before = learn(plain, WORLDS)
-    monkeypatch.setattr(learning, "WITH_SCHEMA", ())
-    monkeypatch.setattr(learning, "FINE_DOUBTS", (5.0,))
+    assert (before.blend, before.own, before.beliefs.closure) == (0.0, None, 0.0)
+    assert before.knowing_own is before
+    assert lesson.knowing_own.doubt == lesson.own.doubt if lesson.own else False
+    assert 0 < lesson.beliefs.closure < 1, "colleagues of colleagues are colleagues"
+    for name, values in (("DOUBTS", (5.0,)), ("TRUSTS", (0.4,)), ("BLENDS", (0.6,))):
+        monkeypatch.setattr(schema_trials, name, values)
     assert learn(plain, WORLDS) == before
-    assert learned_from(lesson.to_json(context, WORLDS), context, WORLDS) == lesson
-    assert tried
+    other = learn(context, WORLDS)
+    assert (other.doubt, other.trust, other.blend) == (5.0, 0.4, 0.6)
+
+
+def test_what_is_learned_with_a_schema_is_read_back(bank: Bank) -> None:
+    context = bank.context(bank.model())
+    lesson = learn(context, WORLDS)
+    text = lesson.to_json(context, WORLDS)
+    assert learned_from(text, context, WORLDS) == lesson
+    wrong = {"own": [0.2, 0.1, 1.5, 0, 1], "blend": -0.1, "closure": float("nan")}
+    for name, value in (*wrong.items(), ("own", [0.2]), ("own", [0, 0.1, 0.5, 0, 1])):
+        assert learned_from(json.dumps(json.loads(text) | {name: value}), context, WORLDS) is None, name
+
+
+def test_both_kinds_of_lists_are_tried_and_a_person_knows_her_own_pairs(bank: Bank) -> None:
+    stage = stage_of(bank.context(bank.model()), WORLDS)
+    for knows_own in (False, True):
+        trials = schema_trials.schema_trials(stage, stage.shown, stage.beliefs, knows_own)
+        largest = {int(one.sizes.max()) for one in trials}
+        assert largest == {2, 3}, "pairs and features, and features alone"
+        spread = [float(one.logits[0].std(axis=1).max()) for one in trials]
+        assert max(spread) > 0
 
 
 def test_settings_are_those_under_which_what_was_observed_is_likeliest() -> None:
-    """Candidates flip where the snapshot says so, at margins that are small: no doubt, and trust in the snapshot."""
-    rng = np.random.default_rng(0)
-    trials = []
+    """Changes do on every graph what they do on the stage, and the snapshot has the right level: it is taken over."""
+    rng, trials = np.random.default_rng(0), []
     for _ in range(40):
-        snapshot = rng.normal(0, 0.3, 30).astype(np.float32)
-        margins = np.vstack([snapshot, rng.normal(0, 0.3, (8, 30)).astype(np.float32)])
-        belief = Belief(margins, np.ones(30, np.float32), np.arange(30), 0.4)
-        trials.append(learning._Trial(belief, (snapshot < 0) & (np.arange(30) > 0)))
-    assert learning._likeliest_settings(trials) == (min(learning.FINE_DOUBTS), max(learning.MORE_TRUSTS))
-    assert learning._log_score(np.array([0.5]), np.array([True])) == pytest.approx(np.log(0.5))
-    assert learning._log_score(np.array([]), np.array([], np.bool_)) == 0
+        level, effect = rng.normal(0, 0.5, 9), rng.normal(0, 0.5, 30)
+        effect[0] = 0
+        margin = (level[None] + effect[:, None]).astype(np.float32)
+        logits = np.stack([margin, np.zeros_like(margin)], axis=1)
+        flips = (margin[:, 0] < 0) != (margin[0, 0] < 0)
+        trials.append(schema_trials.SchemaTrial(logits, np.arange(30), flips))
+    found = schema_trials.tuned(trials)
+    assert (found.blend, found.doubt) == (max(schema_trials.BLENDS), min(schema_trials.DOUBTS))
+    assert schema_trials._log_score(np.array([0.5]), np.array([True])) == pytest.approx(np.log(0.5))
+    assert schema_trials._log_score(np.array([]), np.array([], np.bool_)) == 0

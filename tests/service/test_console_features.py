@@ -14,7 +14,7 @@ from tests.service.browsing import choose_node, enter_key, needs_chromium, pictu
 from tests.service.served import Served
 from tests.shell import Shell
 
-CLIENT = "client-004"
+CLIENT = "client-214"
 VAULT = """\
 [graph]
 edges = { file = "links.csv", source = "from", target = "to" }

@@ -115,7 +115,7 @@ def loans() -> Case:
     )
 
 
-LOAN_TARGET = 3
+LOAN_TARGET = 213
 CASES: dict[str, Callable[[], Case]] = {
     "cora": lambda: papers("cora"),
     "citeseer": lambda: papers("citeseer"),

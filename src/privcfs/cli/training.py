@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, final
 
 import numpy as np
+import scipy.sparse as sp
 import typer
 from rich.status import Status
 
@@ -109,18 +110,24 @@ def _files(vault: Path | None, features: Path | None, snapshot: Path | None, nod
 
 
 def _read(files: PublicFiles, labels: Path, order: tuple[str, ...]) -> tuple[Labelled, Labels]:
-    features, node_ids, columns = files.features, files.node_ids, ()
-    if isinstance(features, Table):
-        node_ids = names_of(features, node_ids)
-        features, columns = read_table(features, None if files.schema is None else Schema.read(files.schema))
-    names = None if node_ids is None else read_node_ids(node_ids, ContextError)
-    table = read_features(features, ContextError, TableNames(columns, names or ()))
+    table, names = _features(files)
     nodes = nodes_of(table, names)
     known = read_labels(labels, nodes, order)
     pairs = read_snapshot(files.snapshot, nodes).pairs
     classes = np.zeros(nodes.count, np.int64)
     classes[known.nodes] = known.classes
     return Labelled(table, pairs, classes, known.nodes, len(known.names)), known
+
+
+def _features(files: PublicFiles) -> tuple[sp.csr_array, tuple[str, ...] | None]:
+    """The public feature table, and the names of the nodes where they have names."""
+    if not isinstance(files.features, Table):
+        names = None if files.node_ids is None else read_node_ids(files.node_ids, ContextError)
+        return read_features(files.features, ContextError, TableNames(nodes=names or ())), names
+    listed = names_of(files.features, files.node_ids)
+    names = None if listed is None else read_node_ids(listed, ContextError)
+    numbers, columns = read_table(files.features, None if files.schema is None else Schema.read(files.schema))
+    return read_features(numbers, ContextError, TableNames(columns, names or ())), names
 
 
 def _held_out(data: Labelled, known: Labels, seed: int) -> HeldOut | None:

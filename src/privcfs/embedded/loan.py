@@ -191,7 +191,7 @@ class Bank:
         _write(folder / "clients.csv", ("client", *COLUMNS), clients)
         _write(folder / "links.csv", ("from", "to", "kind"), named)
         _write(folder / "public_links.csv", ("from", "to"), shown)
-        _write(folder / "labels.csv", ("client", "decision"), [answers[node] for node in self.train.tolist()])
+        _write(folder / "labels.csv", ("node", "class"), [answers[node] for node in self.train.tolist()])
         (folder / "features.toml").write_text(SCHEMA, encoding="utf-8")
         save_model(self.model(), folder / "gcn.safetensors", {})
 

@@ -152,7 +152,7 @@ class Rehearsal(Guide):
         self, context: PublicContext, candidates: Candidates, utility: Utility, told: int | None = None
     ) -> FarGraphs:
         """How graphs around a target's own edges are imagined and judged, for reading own edges alone."""
-        lesson = learned(context, self.worlds)
+        lesson = learned(context, self.worlds).knowing_own
         lesson = lesson if self.doubt is None else replace(lesson, doubt=self.doubt)
         worth = self.worth_of(candidates)
         return FarGraphs(context, lesson, worth, self.worlds.number, utility.desired, told)
@@ -168,6 +168,8 @@ def _belief(context: PublicContext, guide: Rehearsal, candidates: Candidates, ut
     """The margins of the candidates on imagined graphs, and what a valid one is worth."""
     lesson = learned(context, guide.worlds)
     sampling = Sampling(guide.worlds.number)
-    margins, _ = evaluate_on_imagined(context, lesson.beliefs, candidates, sampling, utility.desired)
+    margins, _ = evaluate_on_imagined(
+        context, lesson.beliefs, candidates, sampling, utility.desired, blend=lesson.blend
+    )
     doubt = guide.doubt or lesson.doubt
     return Belief(margins, guide.worth_of(candidates), candidates.sizes, doubt, lesson.trust, lesson.calibration)

@@ -3,8 +3,7 @@
 Zone: gate
 Claim: what is learned is a function of the public context and the owner's public settings.
 Why: nothing here is given a private graph. A part of the public snapshot is hidden from the believer, and the whole
-    snapshot plays the private graph on which answers are judged. Where features have a schema, half of the trials
-    change pairs and features, and the other half features alone.
+    snapshot plays the private graph on which answers are judged.
 Check: tests/gate/test_learning.py::test_what_is_learned_is_the_same_whatever_the_private_graph
 """
 
@@ -16,17 +15,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from privcfs.gate.schema_trials import schema_trials, tuned
 from privcfs.gate.sketch_trials import Stage, beliefs_with, stage_of
 from privcfs.private.allowance import UNLIMITED
 from privcfs.private.evaluators import evaluate
 from privcfs.private.evaluators.imagined import evaluate_on_imagined
-from privcfs.public.beliefs.belief import EDGE, Belief, Calibration, log_odds
+from privcfs.public.beliefs.belief import Belief, Calibration, log_odds
 from privcfs.public.beliefs.imagined import Beliefs, Sampling
 from privcfs.public.beliefs.learned import DEFAULT_DOUBT, DEFAULT_TRUST, Learned
 from privcfs.public.beliefs.learning import LEAST_PAIRS, learn_beliefs
 from privcfs.public.beliefs.worlds import Worlds
-from privcfs.public.candidates.candidates import CandidateRule
-from privcfs.public.candidates.recourse import Recourse
 from privcfs.public.candidates.small_sets import SmallSets
 from privcfs.public.context import PublicContext
 from privcfs.public.models.gcn import GCN
@@ -36,12 +34,6 @@ Floats = NDArray[np.float64]
 DOUBTS = (0.35, 0.5, 0.8, 1.2)
 # The probabilities of the snapshot as it is that are tried.
 TRUSTS = (0.02, 0.1, 0.25)
-# Where features have a schema, margins may be small: a change of one's own features counts little beside many
-# neighbours. So smaller doubts are tried too, and more trust in a snapshot that shows much.
-FINE_DOUBTS, MORE_TRUSTS = (0.02, 0.05, 0.1, 0.2, *DOUBTS), (*TRUSTS, 0.5, 0.75, 0.9)
-# Whose lists are tried.
-WITHOUT_SCHEMA: tuple[CandidateRule, ...] = (SmallSets(),)
-WITH_SCHEMA: tuple[CandidateRule, ...] = (Recourse(pairs=False), Recourse(most=2))
 # So many nodes are explained to try beliefs out, each on so many imagined graphs, at this price.
 TARGETS, GRAPHS, PRICE = 600, 64, 1.0
 # Doubt and trust differ from the defaults only if the guesses of another choice are better by so many standard errors:
@@ -80,7 +72,9 @@ def learn(context: PublicContext, worlds: Worlds, progress: Callable[[str], None
         return Learned(beliefs)
     progress("trying answers where a part of the snapshot is hidden")
     stage = stage_of(context, worlds)
-    return _tried(context, beliefs, _trials(stage, stage.shown, stage.beliefs))
+    if context.schema is not None:
+        return _tried_with_schema(beliefs, stage, stage.shown, stage.beliefs)
+    return _best_in(_trials(stage, stage.shown, stage.beliefs), beliefs)
 
 
 def _learn_with_sketch(context: PublicContext, worlds: Worlds, progress: Callable[[str], None]) -> Learned:
@@ -93,16 +87,31 @@ def _learn_with_sketch(context: PublicContext, worlds: Worlds, progress: Callabl
     progress("trying answers with a sketch of public data")
     stage = stage_of(base, worlds)
     shown = stage.sketched(context.sketch.plan)
-    trials = _trials(stage, shown, beliefs_with(shown, stage.beliefs))
-    found = _tried(context, beliefs, trials)
+    believed = beliefs_with(shown, stage.beliefs)
+    if context.schema is not None:
+        return _tried_with_schema(beliefs, stage, shown, believed)
+    trials = _trials(stage, shown, believed)
+    found = _best_in(trials, beliefs)
     right = [trial.guess_is_valid(found.doubt, found.trust) for trial in trials]
     return replace(found, guessed=float(np.mean(right)) if right else None)
 
 
-def _tried(context: PublicContext, beliefs: Beliefs, trials: "list[_Trial]") -> Learned:
+def _best_in(trials: "list[_Trial]", beliefs: Beliefs) -> Learned:
     """Settings and calibration that served best in trials."""
-    best = _settings(trials) if context.schema is None else _likeliest_settings(trials)
+    best = _settings(trials)
     return Learned(beliefs, *best, _calibrated([trial.at(*best) for trial in trials], [one.valid for one in trials]))
+
+
+def _tried_with_schema(beliefs: Beliefs, stage: Stage, shown: PublicContext, believed: Beliefs) -> Learned:
+    """The same where features can be changed, for guesses and releases and, apart from these, for advice."""
+    found = []
+    for knows_own in (False, True):
+        trials = schema_trials(stage, shown, believed, knows_own)
+        best = tuned(trials)
+        calibration = _calibrated([one.belief(best) for one in trials], [one.valid for one in trials])
+        found.append(replace(best, calibration=calibration))
+    guess, own = found
+    return Learned(beliefs, guess.doubt, guess.trust, guess.calibration, blend=guess.blend, own=own)
 
 
 class _Trial(NamedTuple):
@@ -122,10 +131,9 @@ class _Trial(NamedTuple):
 def _trials(stage: Stage, shown: PublicContext, beliefs: Beliefs) -> list[_Trial]:
     """Explains sampled nodes with beliefs that were learned from the shown part alone."""
     rng = np.random.default_rng([stage.whole.seed, 4])
-    rules = WITHOUT_SCHEMA if shown.schema is None else WITH_SCHEMA
     found = []
-    for number, target in enumerate(rng.permutation(shown.number_of_nodes)[:TARGETS].tolist()):
-        candidates = rules[number % len(rules)].propose(shown, target)
+    for target in rng.permutation(shown.number_of_nodes)[:TARGETS].tolist():
+        candidates = SmallSets().propose(shown, target)
         margins, _ = evaluate_on_imagined(shown, beliefs, candidates, Sampling(GRAPHS))
         belief = Belief(margins, np.ones(len(candidates), np.float32), candidates.sizes, DEFAULT_DOUBT)
         try:
@@ -147,29 +155,6 @@ def _settings(trials: list[_Trial]) -> tuple[float, float]:
     best = max(gains, key=lambda one: gains[one].sum())
     is_clear = gains[best].sum() > CLEARLY * np.sqrt(np.abs(gains[best]).sum())
     return best if is_clear else usual
-
-
-def _likeliest_settings(trials: list[_Trial]) -> tuple[float, float]:
-    """Doubt and trust under which what was observed is likeliest, among those whose guesses are not clearly worse."""
-    settings = list(product(FINE_DOUBTS, MORE_TRUSTS))
-    right, likelihood = np.zeros((len(settings), len(trials))), np.zeros(len(settings))
-    for number, trial in enumerate(trials):
-        for place, doubt in enumerate(FINE_DOUBTS):
-            belief = trial.at(doubt, DEFAULT_TRUST)
-            snapshot, imagined = belief.valid[0], belief.valid[1:].mean(axis=0)
-            for column, trust in enumerate(MORE_TRUSTS, place * len(MORE_TRUSTS)):
-                chances = trust * snapshot + (1 - trust) * imagined
-                right[column, number] = trial.valid[np.argmax(chances)]
-                likelihood[column] += _log_score(chances[1:], trial.valid[1:])
-    behind = right[right.sum(axis=1).argmax()] - right
-    is_clear = behind.sum(axis=1) > CLEARLY * np.sqrt(np.abs(behind).sum(axis=1))
-    return settings[int(np.where(is_clear, -np.inf, likelihood).argmax())]
-
-
-def _log_score(chances: NDArray[np.floating], valid: NDArray[np.bool_]) -> float:
-    """The mean log-likelihood of what was observed of one list; 0 for a list without a candidate."""
-    inner = np.clip(np.where(valid, chances, 1 - chances), EDGE, 1)
-    return float(np.log(inner).mean()) if len(inner) else 0.0
 
 
 def _law(belief: Belief, valid: NDArray[np.bool_]) -> tuple[NDArray[np.int64], Floats]:

@@ -65,7 +65,9 @@ def _belief(context: PublicContext, guide: OwnEdgeRehearsal, candidates: Candida
     """Margins for each sample of own pairs, on graphs with different pairs elsewhere."""
     lesson = learned(context, guide.rehearsal.worlds)
     sampling = Sampling(guide.samples, guide.each)
-    margins, _ = evaluate_on_imagined(context, lesson.beliefs, candidates, sampling, utility.desired)
+    margins, _ = evaluate_on_imagined(
+        context, lesson.beliefs, candidates, sampling, utility.desired, blend=lesson.blend
+    )
     # A torch module is run on fewer graphs than were imagined, and the last sample may have lost some of its own.
     margins = margins[: 1 + (len(margins) - 1) // guide.each * guide.each]
     worth, doubt = guide.rehearsal.worth_of(candidates), guide.rehearsal.doubt or lesson.doubt

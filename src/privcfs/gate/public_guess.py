@@ -63,7 +63,7 @@ def believed_classes(
     """
     rehearsal = method.rehearsal
     lesson = learned(context, rehearsal.worlds)
-    classes = classes_on_imagined(context, lesson.beliefs, candidates, Sampling(rehearsal.worlds.number))
+    classes = classes_on_imagined(context, lesson.beliefs, candidates, Sampling(rehearsal.worlds.number), lesson.blend)
     weights = np.full(classes.shape[1], (1 - lesson.trust) / max(classes.shape[1] - 1, 1))
     weights[0] = lesson.trust if classes.shape[1] > 1 else 1
     if told is not None:

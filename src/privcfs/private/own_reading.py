@@ -104,8 +104,10 @@ def evaluate_own(own: OwnEdges, far: FarGraphs, candidates: Candidates, allowanc
     units = max(far.context.model.number_of_features, far.context.number_of_classes)
     entries = far.number * (len(own.neighbours) + len(candidates)) * far.context.number_of_classes
     allowance.spend(work(read=far.number * len(own.neighbours), entries=entries + units * len(own.neighbours)))
-    found = evaluate_on_imagined(far.context, far.learned.beliefs, candidates, Sampling(far.number), far.desired, own)
-    lesson = far.learned
+    lesson, sampling = far.learned, Sampling(far.number)
+    found = evaluate_on_imagined(
+        far.context, lesson.beliefs, candidates, sampling, far.desired, own, blend=lesson.blend
+    )
     evidence = None if far.told is None else np.where(found.original == far.told, 1.0, OTHERWISE).astype(np.float32)
     belief = Belief(
         found.margins, far.worth, candidates.sizes, lesson.doubt, lesson.trust, lesson.calibration, evidence

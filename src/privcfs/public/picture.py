@@ -136,7 +136,8 @@ class Picture:
         if Path(path).suffix == ".svg":
             Path(path).write_text(self.to_svg(), encoding="utf-8")
             return
-        self.plot().figure.savefig(path, dpi=150, bbox_inches="tight")
+        figure: Any = self.plot().figure
+        figure.savefig(path, dpi=150, bbox_inches="tight")
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Draws the picture with matplotlib.
@@ -291,7 +292,7 @@ def _plot_stroke(axes: "Axes", one: Stroke) -> None:
     axes.add_patch(PathPatch(curve, fill=False, edgecolor=style.colour, linewidth=width, linestyle=dashes, zorder=1))
     if style.sign:
         badge = {"boxstyle": "circle,pad=0.15", "facecolor": PAPER, "edgecolor": style.colour}
-        centred = {"ha": "center", "va": "center", "fontsize": 9, "fontweight": "bold", "zorder": 2}
+        centred: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 9, "fontweight": "bold", "zorder": 2}
         axes.text(*one.sign, style.sign, color=INK, bbox=badge, **centred)
 
 

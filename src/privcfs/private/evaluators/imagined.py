@@ -21,6 +21,7 @@ from privcfs.private.one_thread import one_thread
 from privcfs.public.beliefs.belief import margins_of
 from privcfs.public.beliefs.gcn_outcomes import logits_on_imagined, margins_on_graphs
 from privcfs.public.beliefs.imagined import Beliefs, Imagined, Sampling, imagine
+from privcfs.public.beliefs.learned import drawn_together
 from privcfs.public.beliefs.local_graphs import local_graphs
 from privcfs.public.candidates.candidates import Candidates
 from privcfs.public.context import PublicContext
@@ -58,6 +59,7 @@ def evaluate_on_imagined(
     sampling: Sampling,
     desired: Goal = None,
     own: OwnEdges | None = None,
+    blend: float = 0.0,
 ) -> OnImagined:
     """Evaluates a list on the snapshot and on imagined graphs.
 
@@ -68,25 +70,42 @@ def evaluate_on_imagined(
         sampling: How many graphs are imagined; fewer for a long list.
         desired: The class or classes that a valid candidate leads to; by default any other than the original one.
         own: The target's own edges, where they are read; by default they are imagined.
+        blend: How far the logits of each graph are drawn towards those of the snapshot; by default not at all.
 
     Returns:
         Margins and original classes, the snapshot's first.
     """
-    with one_thread(), resting(), np.errstate(all="ignore"):
-        imagined = _imagined(context, beliefs, candidates, sampling, own)
-        found = REHEARSED[type(context.model)].margins(context, beliefs, imagined, candidates, desired)
+    if blend:
+        logits = drawn_together(logits_of_imagined(context, beliefs, candidates, sampling, own), blend)
+        found = OnImagined(margins_of(logits, desired), np.nan_to_num(logits[0]).argmax(axis=0))
+    else:
+        with one_thread(), resting(), np.errstate(all="ignore"):
+            imagined = _imagined(context, beliefs, candidates, sampling, own)
+            found = REHEARSED[type(context.model)].margins(context, beliefs, imagined, candidates, desired)
     if not np.isfinite(found.margins).all():
         np.nan_to_num(found.margins, copy=False, nan=HOPELESS, posinf=HOPELESS, neginf=-HOPELESS)
     return found
 
 
+def logits_of_imagined(
+    context: PublicContext,
+    beliefs: Beliefs,
+    candidates: Candidates,
+    sampling: Sampling,
+    own: OwnEdges | None = None,
+) -> Floats:
+    """The logits of the target under each candidate on each imagined graph: (candidates, classes, graphs)."""
+    with one_thread(), resting(), np.errstate(all="ignore"):
+        imagined = _imagined(context, beliefs, candidates, sampling, own)
+        return REHEARSED[type(context.model)].logits(context, beliefs, imagined, candidates)
+
+
 def classes_on_imagined(
-    context: PublicContext, beliefs: Beliefs, candidates: Candidates, sampling: Sampling
+    context: PublicContext, beliefs: Beliefs, candidates: Candidates, sampling: Sampling, blend: float = 0.0
 ) -> Numbers:
     """The class of the target under each candidate on each imagined graph: (candidates, graphs)."""
-    with one_thread(), resting(), np.errstate(all="ignore"):
-        imagined = _imagined(context, beliefs, candidates, sampling, None)
-        logits = REHEARSED[type(context.model)].logits(context, beliefs, imagined, candidates)
+    logits = logits_of_imagined(context, beliefs, candidates, sampling)
+    logits = drawn_together(logits, blend) if blend else logits
     classes: Numbers = np.nan_to_num(logits).argmax(axis=1)
     return classes
 

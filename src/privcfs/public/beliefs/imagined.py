@@ -45,11 +45,13 @@ class Beliefs:
         links: Which nodes a hidden pair of the target leads to.
         hidden_degrees: How many hidden pairs a node has.
         same_class: The probability that a hidden pair joins two nodes of one class.
+        closure: The share of hidden pairs elsewhere that lead to a neighbour of a public neighbour; none by default.
     """
 
     links: LinkModel
     hidden_degrees: HiddenDegrees
     same_class: float
+    closure: float = 0.0
 
 
 @final
@@ -275,7 +277,32 @@ def _imagined_variants(
     classes = (rng.random((len(degrees), 1)) > cumulative).sum(axis=1).clip(max=cumulative.shape[1] - 1)
     owner = np.repeat(np.arange(len(degrees)), degrees)
     within = rng.random(len(owner)) < beliefs.same_class
-    return degrees, owner, _partners(context, classes[owner], within, rng)
+    partner = _partners(context, classes[owner], within, rng)
+    if beliefs.closure:
+        partner = _closing(context, np.repeat(nodes, counts)[owner], partner, beliefs.closure, rng)
+    return degrees, owner, partner
+
+
+def _closing(
+    context: PublicContext, node: Numbers, partner: Numbers, share: float, rng: np.random.Generator
+) -> Numbers:
+    """Partners, by their positions in the pool, of which a share is replaced by neighbours of public neighbours."""
+    between = _some_neighbour(context, node, rng)
+    end = _some_neighbour(context, between, rng)
+    place = places(pool_of(context).nodes, end)
+    is_closed = (rng.random(len(node)) < share) & (place >= 0) & (end != node)
+    found: Numbers = np.where(is_closed, place, partner)
+    return found
+
+
+def _some_neighbour(context: PublicContext, nodes: Numbers, rng: np.random.Generator) -> Numbers:
+    """A random public neighbour of each node; the node itself where it has none."""
+    degrees = context.snapshot.degrees(nodes)
+    entries = context.snapshot.starts[nodes] + (rng.random(len(nodes)) * degrees).astype(np.int64)
+    found = nodes.copy()
+    has_some = degrees > 0
+    found[has_some] = context.snapshot.others[entries[has_some]]
+    return found
 
 
 def _sketched_variants(

@@ -58,7 +58,8 @@ def learn_beliefs(context: PublicContext, worlds: Worlds) -> Beliefs:
     growing = fit_growing(degrees, hidden, worlds.mean_hidden_degree(mean), mean)
     is_part = 0 < worlds.disclosed < 1
     law = fit_thinned(np.diff(context.snapshot.starts), worlds.disclosed, growing) if is_part else growing
-    return Beliefs(links, law, _homophily(split))
+    closure = 0.0 if context.schema is None else _closure(split)
+    return Beliefs(links, law, _homophily(split), closure)
 
 
 def assumed_beliefs(context: PublicContext, worlds: Worlds) -> Beliefs:
@@ -115,3 +116,21 @@ def _homophily(split: Split) -> float:
     classes = snapshot_logits(split.whole, np.arange(split.whole.number_of_nodes)).argmax(axis=1)
     same = int((classes[split.hidden[:, 0]] == classes[split.hidden[:, 1]]).sum())
     return (same + PRIOR_PAIRS * PRIOR_HOMOPHILY) / (len(split.hidden) + PRIOR_PAIRS)
+
+
+def _closure(split: Split) -> float:
+    """The share of hidden pairs whose ends have a shown neighbour in common, beyond what random pairs have.
+
+    It is believed of answers to people alone, where features have a schema; without one, beliefs stay as they were.
+    """
+    rng = np.random.default_rng([split.whole.seed, 9])
+    hidden = split.hidden[rng.permutation(len(split.hidden))[:EXAMPLES]]
+    usual = _closed(split, rng.integers(split.whole.number_of_nodes, size=hidden.shape))
+    return float(np.clip((_closed(split, hidden) - usual) / max(1 - usual, 1e-9), 0, 1))
+
+
+def _closed(split: Split, pairs: Numbers) -> float:
+    """The share of pairs whose ends have a shown neighbour in common."""
+    shown = split.shown.snapshot
+    common = [len(np.intersect1d(shown.neighbours(int(u)), shown.neighbours(int(w)))) for u, w in pairs]
+    return float(np.mean(np.array(common) > 0)) if len(common) else 0.0

@@ -143,7 +143,7 @@ def test_half_of_the_noise_is_a_victim_of_its_own() -> None:
 
 def test_an_outsider_is_told_the_same_whatever_pairs_the_target_has(cora: Simulation) -> None:
     """Advice to a friend of the target, who is at no end of the pairs that differ."""
-    problem = problem_of(cora, POPULATIONS["borderline"](cora)[:3])
+    problem = problem_of(cora, POPULATIONS["borderline"](cora)[:1])
     target = problem.targets[0]
     hidden = [pair for pair in cora.data.pairs.tolist() if target in pair]
     shown = {tuple(pair) for pair in cora.snapshot(HALF).tolist()}

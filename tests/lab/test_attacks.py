@@ -128,7 +128,7 @@ def test_a_posterior_mean_takes_noise_away() -> None:
 
 def test_denoising_finds_what_an_open_method_names_and_little_beyond_public_data_in_ours(cora: Simulation) -> None:
     names = Denoising(names=True)
-    assert success(names.guesses(VICTIMS["CF-GNNExplainer"], cora, 4)).auc == 1
+    assert success(names.guesses(VICTIMS["CF-GNNExplainer"], cora, 2)).auc == 1
     public = success(names.guesses(VICTIMS["public data alone"], cora, 10)).auc
     assert 0.6 < public < 1
     assert success(names.guesses(VICTIMS["ours, 7.2 in all"], cora, 10)).auc < public + 0.1
@@ -143,7 +143,7 @@ def test_half_of_the_noise_is_a_victim_of_its_own() -> None:
 
 def test_an_outsider_is_told_the_same_whatever_pairs_the_target_has(cora: Simulation) -> None:
     """Advice to a friend of the target, who is at no end of the pairs that differ."""
-    problem = problem_of(cora, POPULATIONS["borderline"](cora)[:3])
+    problem = problem_of(cora, POPULATIONS["borderline"](cora)[:1])
     target = problem.targets[0]
     hidden = [pair for pair in cora.data.pairs.tolist() if target in pair]
     shown = {tuple(pair) for pair in cora.snapshot(HALF).tolist()}

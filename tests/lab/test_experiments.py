@@ -130,7 +130,7 @@ def test_the_committed_slice_is_computed_again() -> None:
     """To 0.002: on another processor one candidate of thousands may fall on the other side of a near-tie."""
     page = frontier.a_slice(Study())
     committed = json.loads((RESULTS / "slice.json").read_text())["rows"]
-    for row, before in zip(page._objects(), committed, strict=True):
+    for row, before in zip(page.objects(), committed, strict=True):
         assert set(row) == set(before)
         for name, value in row.items():
             then = before[name]

@@ -73,8 +73,6 @@ def test_a_vault_that_states_half_of_what_it_loses_is_refuted(name: str) -> None
     assert found.refuted
     assert case.exact() == pytest.approx(2, abs=1e-6)
     assert _row(name, [found])[-1] == "yes"
-    honest = CASES[HONEST].vault
-    assert not bet(honest, Plan(WORLD.target, QUESTIONS, PRICE), 160, np.random.default_rng(1)).refuted
 
 
 def test_transcripts_count_an_answer_that_is_given_again_once() -> None:

@@ -265,8 +265,7 @@ class Sketched(Victim):
         return SketchPlan.of(Fraction(self.epsilon))
 
     def answers(self, problem: Problem, switched_off: Sequence[int] = (), rounds: int = 1) -> list[Answer]:  # noqa: ARG002
-        scene = _scene(problem.data, problem.model, problem.snapshot.tobytes())
-        parts = _drawn(*scene, self._plan, problem.seed)
+        parts = _drawn(problem.data, problem.model, problem.snapshot.tobytes(), self._plan, problem.seed)
         found: list[Answer] = [{} for _ in problem.targets]
         if parts.shown is not None:
             shown = pair_at(parts.shown, len(problem.data.labels))
@@ -387,7 +386,8 @@ def _scene(data: Dataset, model: GCN | DeepGCN, snapshot: bytes) -> tuple[Privat
 
 
 @lru_cache(maxsize=4)
-def _drawn(graph: PrivateGraph, context: PublicContext, plan: SketchPlan, seed: int) -> Parts:
+def _drawn(data: Dataset, model: GCN | DeepGCN, snapshot: bytes, plan: SketchPlan, seed: int) -> Parts:
+    graph, context = _scene(data, model, snapshot)
     return draw_sketch(graph, context, plan, lambda use: Coins(f"attack {seed}".encode(), f"{plan.name} {use}"))
 
 

@@ -10,10 +10,12 @@ from privcfs.embedded import NAMES
 from privcfs.gate.public_guess import snapshot_guess
 from privcfs.private.allowance import UNLIMITED
 from privcfs.private.evaluators import evaluate
+from privcfs.private.graph import PrivateGraph
 from privcfs.public.candidates.candidates import Candidates, Caps
+from privcfs.public.context import PublicContext
 from privcfs.public.interventions import Intervention
 from privcfs_lab.baselines import BASELINES
-from privcfs_lab.baselines.baseline import Problem, prediction_after, predictions
+from privcfs_lab.baselines.baseline import Problem, predictions
 from privcfs_lab.baselines.greedy import touching
 from privcfs_lab.experiments.cells import ARMS, EDGES, seeds_of
 from privcfs_lab.figures.page import Column, Page, Value
@@ -54,13 +56,12 @@ class Standing(Work):
     def records(self, world: Simulation, most: int | None) -> Records:
         targets = tuple(POPULATIONS[self.population](world)[:most])
         problem = Problem(world.data, world.model, targets, world.seed, world.snapshot(HALF))
-        before = predictions(problem)
+        context, before = problem.context(), predictions(problem)
         records = np.zeros(len(targets), RECORD)
         for row, target, answers in zip(records, targets, _answers(self.method, world, problem), strict=True):
             row["target"] = target
             for chance, answer in answers:
-                valid = answer.size > 0 and prediction_after(problem, target, answer) != before[target]
-                stands = valid and _stands(world, problem, target, answer, int(before[target]))
+                valid, stands = judged(world.graph, context, target, answer, int(before[target]))
                 row["valid"] += chance * valid
                 row["stands"] += chance * stands
                 row["size"] += chance * answer.size
@@ -91,15 +92,17 @@ def _answers(method: str, world: Simulation, problem: Problem) -> list[list[tupl
     return answers
 
 
-def _stands(world: Simulation, problem: Problem, target: int, answer: Intervention, before: int) -> bool:
-    """Whether the decision stays another one, whichever further pair at the target or a neighbour is deleted."""
-    pairs = tuple(dict.fromkeys((*answer.delete, *touching(world.graph, target))))
+def judged(
+    graph: PrivateGraph, context: PublicContext, target: int, answer: Intervention, before: int
+) -> tuple[bool, bool]:
+    """Whether an answer flips the decision, and also does so whichever other pair near the target is deleted too."""
+    pairs = tuple(dict.fromkeys((*answer.delete, *touching(graph, target))))
     named = tuple(range(len(answer.delete)))
     sets = (named, *((*named, number) for number in range(len(named), len(pairs))))
     masks = tuple(range(len(answer.mask)))
     candidates = Candidates(target, Caps(99, 99), pairs, (), answer.mask, sets, (masks,))
-    logits = evaluate(world.graph, problem.context(), candidates, UNLIMITED).logits
-    return bool((logits.argmax(axis=0) != before).all())
+    flips = evaluate(graph, context, candidates, UNLIMITED).logits.argmax(axis=0) != before
+    return bool(flips[0]), bool(flips.all())
 
 
 class Neighbour(NamedTuple):

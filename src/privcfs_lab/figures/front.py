@@ -47,25 +47,20 @@ SEARCHES = {
 
 def draw_reached(pages: Pages) -> "Figure":
     """Free guess, release, advice, sketch and ceiling on each data set."""
+    from matplotlib.lines import Line2D
+
     figure, axes = panels(1, 1, width=8.2, height=3.6)
     panel, rows = axes[0][0], {page: _of_data(pages[page]) for page in ("recourse", "advice", "population")}
     names = list(rows["recourse"])
     for place, name in enumerate(names):
-        for number, (page, column, label, look) in enumerate(REACHED):
+        for number, (page, column, _, look) in enumerate(REACHED):
             value = rows[page].get(name, {}).get(column)
             if value is not None:
-                at = place + (number - 2.5) * 0.13
-                _point(panel, at, value, {"markersize": 6} | look, label if place == 0 else "")
-    for label_only in REACHED:
-        if not any(label_only[2] == line.get_label() for line in panel.lines):
-            panel.plot([], [], linestyle="", label=label_only[2], **({"markersize": 6} | label_only[3]))
+                _point(panel, place + (number - 2.5) * 0.13, value, {"markersize": 6} | look)
     panel.set_xticks(range(len(names)), [NAMES[name] for name in names])
     panel.grid(visible=False, axis="x")
     panel.set_ylabel("share of targets flipped")
-    order = [one[2] for one in REACHED]
-    handles = sorted(
-        (line for line in panel.lines if line.get_label() in order), key=lambda h: order.index(h.get_label())
-    )
+    handles = [Line2D([], [], linestyle="", label=label, **({"markersize": 6} | look)) for _, _, label, look in REACHED]
     legend_below(figure, handles, 3)
     return figure
 
@@ -204,11 +199,11 @@ def _of_data(rows: Rows) -> dict[str, Mapping[str, Any]]:
     return chosen
 
 
-def _point(panel: "Axes", at: float, value: Any, look: Mapping[str, Any], label: str) -> None:
+def _point(panel: "Axes", at: float, value: Any, look: Mapping[str, Any]) -> None:
     if isinstance(value, dict):
         low, high = value["mean"] - value["error"], value["mean"] + value["error"]
         panel.plot([at, at], [low, high], color="#bbbbbb", linewidth=1, zorder=1)
-    panel.plot([at], [_mean(value)], linestyle="", label=label, **look)
+    panel.plot([at], [_mean(value)], linestyle="", **look)
 
 
 def _mean(value: Any) -> float:

@@ -133,7 +133,9 @@ def _mentioned(one: Definition) -> tuple[Definition, ...]:
     """The names of this project in the statements behind a definition."""
     source, found = _source(one.module), set()
     for statement in source.binds[one.name]:
-        known = source.imports | {name: origin for node in ast.walk(statement) for name, origin in _imported(node)}
+        known = dict(source.imports) | {
+            name: origin for node in ast.walk(statement) for name, origin in _imported(node)
+        }
         qualified = {node.value: node.attr for node in ast.walk(statement) if isinstance(node, ast.Attribute)}
         for node in ast.walk(statement):
             if not isinstance(node, ast.Name):

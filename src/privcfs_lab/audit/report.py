@@ -51,7 +51,7 @@ def html(pages: Mapping[str, Page], depth: str, made: str) -> str:
 <section><h2>What is claimed</h2><p>For any two private graphs over the same public context, the probabilities of any
 release differ by a factor of at most e^epsilon; prices of several releases add up. A release that reads own edges has
 the same law on graphs that agree at its target, and is paid on that node's account; advice tells a person nothing
-about edges that are not hers. What follows tries to refute that:
+about edges that are not hers. A sketch tells about one edge no more than its price. What follows tries to refute that:
 by exact comparison, by asking only, by searching for the worst neighbour, by known attacks, by asking often, and by
 looking at what stands beside the answer. Every check also meets a deliberately broken twin, which it must reject. The
 proofs are in docs/promise.md, what is not claimed in docs/limits.md.</p></section>

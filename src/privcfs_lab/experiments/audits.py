@@ -31,7 +31,7 @@ from privcfs_lab.audit.depth import FULL, Depth
 from privcfs_lab.audit.distinguish import distinguish
 from privcfs_lab.audit.hostile import HALF_AGAINST_HALF, ONE_AGAINST_MANY, HostileWorld
 from privcfs_lab.audit.worst_case import ADJACENCIES, Climbed, exhaustive, list_ceiling
-from privcfs_lab.experiments import audit_accounts, audit_pairs, certification, leakage, post_mortem
+from privcfs_lab.experiments import audit_accounts, audit_pairs, audit_sketches, certification, leakage, post_mortem
 from privcfs_lab.experiments.cells import seeds_of
 from privcfs_lab.figures.attacks import draw_attacks
 from privcfs_lab.figures.composition import draw_composition
@@ -372,6 +372,7 @@ def run(depth: Depth, workers: int, keep: Path, say: Callable[[str], None]) -> d
         "audit-attacks": lambda: attacks(study, depth),
         "audit-questions": lambda: many_questions(study, depth),
         "audit-accounts": lambda: audit_accounts.page(study, depth),
+        "audit-sketches": lambda: audit_sketches.page(study, depth),
         "audit-time": lambda: timing(study, depth),
     }
     if depth is FULL:

@@ -110,5 +110,5 @@ def _real(study: Study, name: str, depth: Depth) -> list[Value]:
     found = []
     for number, (one, other) in enumerate(edges, 1):
         study.progress(f"attack: edge {number} of {len(edges)}, {name}")
-        found.append(alone(Case(context, world.data.pairs, (one, other)), DEFAULT, 1)[0])
+        found.append(alone(Case(context, world.data.pairs, (one, other)), DEFAULT, 4)[0])
     return _row(f"{name}: {len(found)} edges, from a sketch alone", DEFAULT, max(found, key=lambda one: one.ratio))

@@ -40,7 +40,6 @@ def test_likeliest_partners_are_covered_and_their_share_is_said(shell: Shell) ->
     assert done.returncode == 0, done.stderr
     assert "for 4 likeliest partners of each node" in done.stdout
     assert "of the hidden pairs; what is believed of the others comes from public data" in done.stdout
-    assert "finding the likeliest partners of all nodes" in done.stderr
     shell.name_sketch("sketch.bin")
     assert "SKETCH_KNOWN" in shell.ask("explain", "person-1", "--epsilon", "1")["assumptions"]
     assert "partners is 0" in shell.fails(InputError, "sketch", "--epsilon", "1", "--partners", "0")

@@ -51,11 +51,11 @@ def html(pages: Mapping[str, Page], depth: str, made: str) -> str:
 <section><h2>What is claimed</h2><p>For any two private graphs over the same public context, the probabilities of any
 release differ by a factor of at most e^epsilon; prices of several releases add up. A release that reads own edges has
 the same law on graphs that agree at its target, and is paid on that node's account; advice tells a person nothing
-about edges that are not hers. What follows tries to refute that:
-by exact comparison, by asking only, by searching for the worst neighbour, by known attacks, by asking often, by
-betting against the accounts, and by looking at what stands beside the answer.
-Every check also meets a deliberately broken twin, which it must reject. The
-proofs are in docs/promise.md, what is not claimed in docs/limits.md.</p></section>
+about edges that are not hers. A sketch tells about one edge no more than its price. What follows tries to refute that:
+ by exact comparison, by asking only, by searching for the worst neighbour, by known attacks, by asking often, by
+ betting against the accounts, and by looking at what stands beside the answer. Every check also meets a deliberately
+ broken twin, which it must reject. The
+ proofs are in docs/promise.md, what is not claimed in docs/limits.md.</p></section>
 <section><h2>Parts</h2><ul>{contents}</ul></section>
 {"".join(_section(name, page) for name, page in pages.items())}
 </main></body></html>

@@ -7,7 +7,7 @@ the counts, those that the edge changes; everything else has the same law with t
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, lru_cache, partial
 from itertools import combinations
 from math import log, prod
 from pathlib import Path
@@ -102,7 +102,13 @@ class Case:
     def graph(self, has_edge: bool) -> PrivateGraph:
         """The graph with the edge, or without it."""
         rest = {(int(u), int(w)) for u, w in self.pairs} - {self.edge}
-        return PrivateGraph.from_pairs(as_pairs(rest | {self.edge} if has_edge else rest), self.context.number_of_nodes)
+        pairs = as_pairs(rest | {self.edge} if has_edge else rest)
+        return PrivateGraph.from_pairs(pairs, self.context.number_of_nodes)
+
+    @cached_property
+    def graphs(self) -> tuple[PrivateGraph, PrivateGraph]:
+        """The graph with the edge and the one without it, for draws that charge nothing."""
+        return self.graph(True), self.graph(False)
 
 
 def small_case(seed: int = 0, *, public: bool = False) -> Case:
@@ -128,7 +134,8 @@ class Told(NamedTuple):
 
 def told(case: Case, maker: Maker, plan: SketchPlan, has_edge: bool, key: bytes) -> Told:
     """Draws once."""
-    published = maker.draw(case.graph(has_edge), case.context, plan, lambda use: Coins(key, use))
+    graph = case.graphs[not has_edge]
+    published = maker.draw(graph, case.context, plan, lambda use: Coins(key, use))
     return Told(
         sum(_shows(parts, case) for parts in published), sum(_nearer(parts, case, maker) for parts in published)
     )
@@ -145,8 +152,14 @@ def _shows(parts: Parts, case: Case) -> bool:
 def _nearer(parts: Parts, case: Case, maker: Maker) -> int:
     if parts.counts is None:
         return 0
-    there, absent = (maker.counts(case.graph(has), case.context) for has in (True, False))
+    there, absent = _expected(case, maker)
     return int((np.abs(parts.counts - absent) - np.abs(parts.counts - there)).sum())
+
+
+@lru_cache(maxsize=64)
+def _expected(case: Case, maker: Maker) -> tuple[Numbers, Numbers]:
+    """Counts before noise, with the edge and without it."""
+    return maker.counts(case.graph(True), case.context), maker.counts(case.graph(False), case.context)
 
 
 def drawn(case: Case, maker: Maker, plan: SketchPlan, draws: int) -> tuple[list[Told], list[Told]]:

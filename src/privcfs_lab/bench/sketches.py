@@ -96,7 +96,12 @@ def _make(place: Path, nodes: int) -> Made:
     made = publish_sketch(graph, context, ledger, SketchPlan.of(EPSILON, PARTNERS), Worlds(), path)
     seconds = time.perf_counter() - started
     assert made.listed is not None
-    return Made(seconds, status_megabytes("VmHWM"), path.stat().st_size / MEGABYTE, made.listed.covered or np.nan)
+    return Made(
+        seconds,
+        status_megabytes("VmHWM"),
+        path.stat().st_size / MEGABYTE,
+        np.nan if made.listed.covered is None else made.listed.covered,
+    )
 
 
 def _know(place: Path, nodes: int) -> Known:

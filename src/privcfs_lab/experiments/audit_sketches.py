@@ -26,6 +26,7 @@ PLANS = (
 )
 DEFAULT = SketchPlan(TWO, TWO)
 EDGES_OF_A_PERSON = 5
+LEAST_DRAWS = 400  # with fewer, the attack convicts not every twin
 COLUMNS = (
     *(Column(name) for name in ("what", "kind", "sketch")),
     Column("answers", "d"),
@@ -63,7 +64,7 @@ def page(study: Study, depth: Depth = FULL) -> Page:
     rows += _together(study, depth)
     for name in depth.data:
         rows.append(_real(study, name, depth))
-    for twin in convictions(depth.draws, study.progress):
+    for twin in convictions(max(depth.draws, LEAST_DRAWS), study.progress):
         verdict = "yes" if twin.convicted and twin.honest_passes else "no"
         rows.append([twin.twin, "broken twin", twin.checker, *[None] * 7, twin.seen, verdict])
     return Page("Sketches", ABOUT, COLUMNS, rows)
@@ -109,5 +110,5 @@ def _real(study: Study, name: str, depth: Depth) -> list[Value]:
     found = []
     for number, (one, other) in enumerate(edges, 1):
         study.progress(f"attack: edge {number} of {len(edges)}, {name}")
-        found.append(alone(Case(context, world.data.pairs, (one, other)), DEFAULT, 1)[0])
+        found.append(alone(Case(context, world.data.pairs, (one, other)), DEFAULT, 4)[0])
     return _row(f"{name}: {len(found)} edges, from a sketch alone", DEFAULT, max(found, key=lambda one: one.ratio))

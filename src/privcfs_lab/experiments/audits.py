@@ -32,7 +32,15 @@ from privcfs_lab.audit.distinguish import distinguish
 from privcfs_lab.audit.hostile import HALF_AGAINST_HALF, ONE_AGAINST_MANY, HostileWorld
 from privcfs_lab.audit.twins import Overconfident
 from privcfs_lab.audit.worst_case import ADJACENCIES, Climbed, exhaustive, list_ceiling
-from privcfs_lab.experiments import audit_accounts, audit_pairs, audit_transcripts, certification, leakage, post_mortem
+from privcfs_lab.experiments import (
+    audit_accounts,
+    audit_pairs,
+    audit_sketches,
+    audit_transcripts,
+    certification,
+    leakage,
+    post_mortem,
+)
 from privcfs_lab.experiments.cells import seeds_of
 from privcfs_lab.figures.attacks import draw_attacks
 from privcfs_lab.figures.composition import draw_composition
@@ -404,6 +412,7 @@ def run(depth: Depth, workers: int, keep: Path, say: Callable[[str], None]) -> d
         "audit-questions": lambda: many_questions(study, depth),
         "audit-transcripts": lambda: audit_transcripts.page(study, depth),
         "audit-accounts": lambda: audit_accounts.page(study, depth),
+        "audit-sketches": lambda: audit_sketches.page(study, depth),
         "audit-time": lambda: timing(study, depth),
     }
     if depth is FULL:

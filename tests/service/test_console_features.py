@@ -127,7 +127,10 @@ def test_the_form_of_an_analyst_knows_the_schema(page: Any, served: Served) -> N
     assert button.is_disabled(), "nothing is changed yet"
     duration = form.get_by_label("LoanDuration in months")
     least, most = (int(duration.get_attribute(name)) for name in ("min", "max"))
-    for written, problem in ((str(least + 1), "Choose in steps of 6"), (str(most + 6), f"Choose from {least} to {most}.")):
+    for written, problem in (
+        (str(least + 1), "Choose in steps of 6"),
+        (str(most + 6), f"Choose from {least} to {most}."),
+    ):
         duration.fill(written)
         form.get_by_text(problem).wait_for()
         assert button.is_disabled()

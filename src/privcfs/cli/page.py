@@ -93,8 +93,8 @@ def advice_page(advice: Advice, context: PublicContext) -> str:
         f"<p>It flips the decision with probability {share_in_words(change.confidence).replace(' %', '&nbsp;%')}.</p>"
         f"{_list(to_person(change.intervention, advice.target))}"
         f"<figure>{picture(advice, context, number + 1).to_svg(alone=False)}<figcaption>You, and in grey your public "
-        "connections. Dashed, with a cross: connections to end. Dotted, with a plus: connections to make.</figcaption></figure>"
-        "</section>"
+        "connections. Dashed, with a cross: connections to end. Dotted, with a plus: connections to make.</figcaption>"
+        "</figure></section>"
         for number, change in enumerate(advice.changes)
     )
     title = f"Advice for {advice.target_name}"

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from privcfs import PublicContext
+from privcfs.embedded.loan import load_bank
 from privcfs.errors import (
     BadEpsilon,
     BudgetExhausted,
@@ -25,6 +26,20 @@ from privcfs.errors import (
 )
 from privcfs.owner.vault_file import read_vault_file
 from tests.shell import Shell
+
+BANK = """\
+[graph]
+edges = { file = "links.csv", source = "from", target = "to" }
+id = "a bank"
+[public]
+features = { file = "clients.csv", nodes = "client", raw = true }
+snapshot = { file = "public_links.csv", source = "from", target = "to" }
+model = "gcn.safetensors"
+schema = "features.toml"
+[budget]
+ledger = "sqlite:///budget.db"
+limit = "10"
+"""
 
 
 def test_an_own_graph_from_files_to_verified_release(shell: Shell) -> None:
@@ -400,6 +415,36 @@ def test_the_demo_needs_no_torch_and_tells_the_whole_story(tmp_path: Path) -> No
         "SNAPSHOT_SIMULATED",
         "TARGET_PUBLIC",
     ]
+
+
+def test_the_demo_tells_the_story_of_a_loan(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    told = shell.run("demo", "--case", "loan").stdout
+    for words in (
+        "no person is behind any row",
+        "What she is told herself",
+        "LoanDuration: ",
+        "clients whom the model",
+    ):
+        assert words in told
+    assert "What she is told herself, for nothing" in (tmp_path / "privcfs-demo/release.html").read_text()
+    answer = shell.ask("demo", "--case", "loan", "--target", "client-184")
+    assert answer["advice"]["labels"][str(answer["advice"]["target"])] == "client-184"
+
+
+def test_features_and_a_change_of_ones_own_on_the_command_line(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    load_bank().write(tmp_path)
+    (tmp_path / "vault.toml").write_text(BANK)
+    assert "LoanDuration (now 42 months): 18 to 66 months, in steps of 6" in shell.run("features", "client-214").stdout
+    listed = shell.ask("features", "client-214")
+    assert {one["feature"] for one in listed["features"]} >= {"LoanDuration", "Guarantor"}
+    found = shell.ask("believe", "client-214", "--set", "LoanDuration=18", "--set", "Guarantor=yes")
+    assert found["not_allowed"] == []
+    assert [one["to"] for one in found["intervention"]["change"]] == ["yes", "18"]
+    assert "has no value '19'" in shell.fails(InputError, "believe", "client-214", "--set", "LoanDuration=19")
+    assert "write a feature and its new value" in shell.fails(InputError, "believe", "client-214", "--set", "Age")
+    assert "Not allowed: Age cannot be changed so." in shell.run("believe", "client-214", "--set", "Age=18").stdout
 
 
 def test_the_demo_spends_a_real_budget(tmp_path: Path) -> None:

@@ -59,12 +59,12 @@ def page(
 ) -> str:
     """The whole page."""
     certificate = escape(json.dumps(release.to_dict(), indent=2))
-    drawing = picture(release, context).to_svg()
+    drawing = picture(release, context).to_svg(alone=False)
     advised = ""
     if advice is not None:
         advised = (
             f"<section><h2>What she is told herself, for nothing</h2>{_list(story.advised)}"
-            f"<figure>{picture(advice, context).to_svg()}</figure></section>"
+            f"<figure>{picture(advice, context).to_svg(alone=False)}</figure></section>"
         )
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -92,9 +92,9 @@ def advice_page(advice: Advice, context: PublicContext) -> str:
         f"<section><h2>{'The best way' if not number else f'Another way ({number})'}</h2>"
         f"<p>It flips the decision with probability {share_in_words(change.confidence).replace(' %', '&nbsp;%')}.</p>"
         f"{_list(to_person(change.intervention, advice.target))}"
-        f"<figure>{picture(advice, context, number + 1).to_svg()}<figcaption>You, and in grey your public connections. "
-        "Dashed, with a cross: connections to end. Dotted, with a plus: connections to make.</figcaption></figure>"
-        "</section>"
+        f"<figure>{picture(advice, context, number + 1).to_svg(alone=False)}<figcaption>You, and in grey your public "
+        "connections. Dashed, with a cross: connections to end. Dotted, with a plus: connections to make.</figcaption>"
+        "</figure></section>"
         for number, change in enumerate(advice.changes)
     )
     title = f"Advice for {advice.target_name}"

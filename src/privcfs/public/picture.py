@@ -110,11 +110,19 @@ class Picture:
         """The kinds of lines that are drawn."""
         return tuple(kind for kind in STYLES if any(one.kind == kind for one in self.strokes))
 
-    def to_svg(self) -> str:
-        """The picture as the text of an SVG; names and values in it are escaped."""
+    def to_svg(self, alone: bool = True) -> str:
+        """The picture as the text of an SVG; names and values in it are escaped.
+
+        Args:
+            alone: Whether it will be a file of its own, as by default, or a part of an HTML page.
+
+        Returns:
+            The text.
+        """
+        space = ' xmlns="http://www.w3.org/2000/svg"' if alone else ""
         return "".join(
             [
-                f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {self.height:.0f}" role="img" '
+                f'<svg{space} viewBox="0 0 {WIDTH} {self.height:.0f}" role="img" '
                 f'aria-label="{escape(self.words)}" font-family="system-ui, sans-serif" font-size="13" fill="{INK}">',
                 *(_svg_stroke(one) for one in self.strokes),
                 *(_svg_dot(one, number == 0) for number, one in enumerate(self.dots)),

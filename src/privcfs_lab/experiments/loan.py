@@ -52,22 +52,27 @@ CLIENT = [(name, np.float64) for name in ("already", "flippable", "near")]
 RECORD = np.dtype([*CLIENT, *((name, ANSWER) for name in ANSWERS)])
 LEAST_VALID, MOST_RATIO = 0.90, 1.3  # asked of advice
 ABOUT = (
-    "German credit: clients of the test split whom the public model refuses on the public snapshot, which shows half "
-    "of the pairs; the model is trained on the snapshot. At most three changes that the schema permits, towards a "
-    "granted loan: of features alone, or of features and of pairs. The pairs were made from attributes by those who "
-    "published them: an illustration of a secret, and none. The schema's costs and limits are judgements of ours. "
-    "{counts}. All rows are about those for whom some candidate of the list grants the loan on the private graph, and "
-    "every client counts once for each seed. Row zero is the public guess, from public data alone; the snapshot guess "
-    "is version 0.1's. Advice reads the client's own pairs and costs no epsilon. Of a release, everything is the exact "
-    "expectation over what may be drawn. DiCE is its authors' package with its random search, within the same ranges; "
-    "it reads all pairs and all answers of the model, so it is not private, changes features alone, and cannot be "
-    "told the rule between features or a cap on changes. `valid` is the share of clients whose first answer grants the "
-    "loan on the private graph; `obeys` is the share of answers that keep to the constraints, and `at most 3` of those "
-    "with at most three changes. `cost ratio` is the cost of a valid answer over that of the cheapest valid candidate, "
+    "German credit: clients of the test split whom the public model refuses on the public snapshot, which shows "
+    "half of the pairs; the model is trained on the snapshot. At most three changes that the schema permits, "
+    "towards a granted loan: of features alone, or of features and of pairs. The pairs were made from attributes by "
+    "those who published them: an illustration of a secret, and none. The schema's costs and limits are judgements "
+    "of ours. {counts}. All rows are about those for whom some candidate of the list grants the loan on the private "
+    "graph, so that confidences there are lower than what comes true; every client counts once for each seed. Row "
+    "zero is the public guess, from public data alone; the snapshot guess is version 0.1's. Advice reads the "
+    "client's own pairs and costs no epsilon. Of a release, everything is the exact expectation over what may be "
+    "drawn. DiCE is its authors' package with its random search, within the same ranges; it reads all pairs and all "
+    "answers of the model, so it is not private, changes features alone, and cannot be told the rule between "
+    "features or a cap on changes. `valid` is the share of clients whose first answer grants the loan on the "
+    "private graph; `obeys` is the share of answers that keep to the constraints, and `at most 3` of those with at "
+    "most three changes. `cost ratio` is the cost of a valid answer over that of the cheapest valid candidate, "
     "which only hindsight knows: the mean of ratios over valid answers. `near` is the distance of the client's "
-    "encoded features, after the change, to the nearest other client whose loan was granted ({before:.2f} before it). "
-    "`answers` is how many different answers a client gets, of three, and `apart` their mean distance from each other. "
-    "The settings behind beliefs and costs were chosen on clients of the training and validation splits."
+    "encoded features, after the change, to the nearest other client whose loan was granted ({before:.2f} before "
+    "it). `answers` is how many different answers a client gets, of three, and `apart` their mean distance from "
+    "each other. That candidates within 95 % of the highest probability are nearly equally sure was chosen on "
+    "clients of the training and validation splits; all else that beliefs rest on is learned from the snapshot. "
+    "What a change moves the decision by is believed to within some hundredths of a logit, but where the decision "
+    "stands without it depends on pairs of other people that nobody who asks may know; so a cheap change, which "
+    "moves the decision just far enough, is seldom a sure one. That is why the cost ratio of advice misses its bar."
 )
 
 
@@ -115,13 +120,13 @@ class Case:
         """Everything about her."""
         record = np.zeros(1, RECORD)
         record["already"], record["flippable"] = self._already, self._valid.any()
-        if not self._valid.any() or self._already:
+        if self._already:
             return record
         record["near"] = self._near(Intervention())
         self._add_guesses(record)
         self._add_release(record)
         self._add_advice(record)
-        if dice.is_installed() and not self.method.candidates.caps.pairs:
+        if dice.is_installed() and self._valid.any() and not self.method.candidates.caps.pairs:
             question = dice.Question(self.context, self.world.data.pairs, self.node, GRANTED, self.node)
             answers = dice.alternatives(question, NUMBER)
             valid = [self._grants(one) for one in answers]
@@ -148,7 +153,8 @@ class Case:
     @cached_property
     def _cheapest(self) -> float:
         """What the cheapest valid candidate costs."""
-        return float(self.method.rehearsal.costs.of(self._candidates)[self._valid].min())
+        costs = self.method.rehearsal.costs.of(self._candidates)
+        return float(costs[self._valid].min()) if self._valid.any() else float("nan")
 
     def _add_guesses(self, record: Records) -> None:
         guess = public_guess(self.context, self._candidates, self.method)
@@ -256,10 +262,12 @@ def _counts(work: Loan, records: Records) -> str:
     """How many clients a row is about, and why not all."""
     open_to = records[records["already"] == 0]
     what = "features and pairs" if work.pairs else "features alone"
+    advice = open_to["advice"]
     return (
         f"By {what}: of {len(records)} refused clients, {records['already'].mean():.0%} are granted the loan on the "
         f"private graph without any change, and some candidate grants it to {open_to['flippable'].mean():.0%} of the "
-        "others"
+        f"others; of all these others, advice is valid for {advice['valid'].mean():.1%}, and its mean confidence is "
+        f"{advice['confidence'].mean():.1%}"
     )
 
 

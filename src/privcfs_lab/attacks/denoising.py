@@ -4,8 +4,8 @@ What is rebuilt: noise of a known strength is one step of a diffusion, and the b
 attacker knows model, explainer and mechanism, rehearses all of it on the public snapshot, of which she hides a half
 from herself, and so has clean explanations as a prior for the mean, and labelled pairs from which to learn how
 explanations give edges away. Public data are read beside every answer, as the newest attacks do.
-What is not: PrivX's trained diffusion network and ReconXF's graph learner, of which neither code nor settings were
-public; a posterior mean over rehearsed numbers and a linear rule for pairs take their places.
+What is not: PrivX's trained diffusion network and ReconXF's graph learner, of which no code was public; a posterior
+mean over rehearsed numbers and a linear rule for pairs take their places.
 """
 
 from collections.abc import Mapping, Sequence

@@ -29,8 +29,8 @@ from privcfs_lab.measuring.study import Study
 
 WORLD = HostileWorld(4, 4)
 QUESTIONS, PRICE = 8, "1"
-ROUNDS = {QUICK.name: 150, FULL.name: 400}
-TRIALS = {QUICK.name: 1, FULL.name: 20}
+ROUNDS = {QUICK.name: 150, FULL.name: 300}
+TRIALS = {QUICK.name: 1, FULL.name: 10}
 HALF_IN_FRONT = SubsetSelection(Fraction(1, 2))
 
 

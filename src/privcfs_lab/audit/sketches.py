@@ -206,16 +206,14 @@ def _log_ratio(one: Told, plan: SketchPlan) -> float:
     return said + (one.nearer * -log(falling(plan.counts / 2) / WORD) if plan.counts else 0.0)
 
 
-def one_person(plan: SketchPlan, edges: int) -> Attack:
-    """A person with so many hidden edges, all of them there or none: each is a pair, and changes counts of its own end.
+def one_person(plan: SketchPlan, edges: int) -> Fraction:
+    """The largest ratio for a person with so many hidden edges, all of which are there, or none.
 
-    Her own counts move by as much as she has edges, and so does one count of each other end.
+    Each edge is a pair. Her own counts move by as much as she has edges, and one count of each other end moves by one.
     """
     answer = largest(laws(SketchPlan(plan.responses))[0]) if plan.responses else Fraction(1)
     cell = largest(laws(SketchPlan(Fraction(0), plan.counts))[0]) if plan.counts else Fraction(1)
-    ratio = (answer * cell**2) ** edges
-    loss = log(ratio.numerator) - log(ratio.denominator)
-    return Attack(1, ratio, edges * plan.epsilon, edges * plan.epsilon, loss, 1.0, True)
+    return (answer * cell**2) ** edges
 
 
 def together(plan: SketchPlan, run: int) -> Attack:

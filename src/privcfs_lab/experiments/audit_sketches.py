@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
+from math import log
 
 import numpy as np
 
+from privcfs.gate.mechanisms.worst_case import below_bound
 from privcfs.public.epsilon import show
 from privcfs.public.sketches.sketch import SketchPlan
 from privcfs_lab.audit.accounts import Attack
@@ -59,8 +61,7 @@ def page(study: Study, depth: Depth = FULL) -> Page:
         study.progress(f"attack: {plan.name}")
         rows.append(_alone("one edge, from the sketch alone", small_case(), plan, depth.draws))
     rows.append(_alone("a pair of the snapshot", small_case(public=True), DEFAULT, depth.draws))
-    found = one_person(DEFAULT, EDGES_OF_A_PERSON)
-    rows.append(_row(f"a person with {EDGES_OF_A_PERSON} edges", DEFAULT, found))
+    rows.append(_person())
     rows += _together(study, depth)
     for name in depth.data:
         rows.append(_real(study, name, depth))
@@ -73,6 +74,15 @@ def page(study: Study, depth: Depth = FULL) -> Page:
 def _alone(what: str, case: Case, plan: SketchPlan, draws: int) -> list[Value]:
     found, bound = alone(case, plan, draws)
     return _row(what, plan, found, bound)
+
+
+def _person() -> list[Value]:
+    """A law alone: nothing is drawn."""
+    ratio, stated = one_person(DEFAULT, EDGES_OF_A_PERSON), EDGES_OF_A_PERSON * DEFAULT.epsilon
+    loss = log(ratio.numerator) - log(ratio.denominator)
+    within = "yes" if below_bound(ratio, stated) else "no"
+    facts: list[Value] = [f"a person with {EDGES_OF_A_PERSON} edges", "attack", _name(DEFAULT), 1, loss, float(stated)]
+    return [*facts, loss / float(stated), None, None, None, "the exact law", within]
 
 
 def _row(

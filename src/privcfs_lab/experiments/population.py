@@ -147,11 +147,13 @@ class Privatised(Work):
         every, total = targets_of(world, self.population, most), Fraction(self.total)
         targets = every[:: max(len(every) // COMPARED, 1)][:COMPARED]
         base = world.context(self.disclosed)
-        found = np.full(len(targets), np.nan, PRIVATISED)
+        found = np.zeros(len(targets), PRIVATISED)
         found["target"] = targets
         for name in CROSSING:
             noisy = believed_graph(world, base, name, total)
-            if noisy is not None:
+            if noisy is None:
+                found[name] = np.nan
+            else:
                 found[name] = [_on_noisy(world.graph, base, noisy, target) for target in targets]
         problem = Problem(world.data, world.model, tuple(targets), world.seed, world.snapshot(self.disclosed))
         answers = GAP(most=SIZE, epsilon=float(total)).explain(problem)

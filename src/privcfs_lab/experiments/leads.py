@@ -245,6 +245,16 @@ def _accounts(rows: Rows) -> str:
     return f"{_judged(rows)} rows hold, and the worst transcript found uses {max(shares):.1%} of the limits."
 
 
+def _sketches(rows: Rows) -> str:
+    attacks, twins = where(rows, kind="attack"), where(rows, kind="broken twin")
+    most = max(row["share of what is stated"] or 0 for row in attacks)
+    within, convicted = (sum(row["within"] == "yes" for row in some) for some in (attacks, twins))
+    return (
+        f"{within} of {len(attacks)} attacks stay within what is stated, of which the worst uses {most:.0%}, and "
+        f"{convicted} of {len(twins)} broken twins are convicted."
+    )
+
+
 def _time(rows: Rows) -> str:
     free = [row for row in rows if row["answers"] == "as soon as possible" and not row["graphs"].startswith("broken")]
     return (
@@ -332,10 +342,13 @@ def _advice(rows: Rows) -> str:
 
 
 def _loan(rows: Rows) -> str:
-    return (
-        "Of the refused clients whom some permitted change helps, advice helps "
-        f"{_range(row['advice'] for row in rows)} and the free guess {_range(row['row zero'] for row in rows)}."
+    told = "; ".join(
+        f"by {row['what may change']} it is valid for {mean(row['valid']):.0%}, at {row['cost ratio']:.1f} times the "
+        "cost of the cheapest valid change"
+        for row in rows
+        if row["answer"].startswith("advice")
     )
+    return f"Of those whom some permitted change helps, advice at price 0 reaches most: {told}."
 
 
 def _models(rows: Rows) -> str:
@@ -408,6 +421,7 @@ LEADS: Mapping[str, Lead] = {
         "Whether the account of many questions is right, by bets that may be stopped at any moment.", _transcripts
     ),
     "audit-accounts": Lead("Whether accounts of nodes and advice keep what they promise.", _accounts),
+    "audit-sketches": Lead("What a sketch tells about one edge, alone and with paid answers.", _sketches),
     "audit-time": Lead("What the time of an answer gives away, with and without a public answering time.", _time),
     "neighbours": Lead("What each method protects or certifies, and how often it flips a decision.", _neighbours),
     "everyone": Lead("The frontier over every test node, ten seeds and five data sets.", _everyone),

@@ -48,8 +48,7 @@ def test_a_sketch_and_answers_add_up_to_what_the_ledger_states() -> None:
     assert found.within
     assert found.accounts == 2 * 1 + 2 == found.limits
     assert found.answers == 8
-    assert found.measured <= found.loss <= float(found.accounts)
-    assert found.loss > 1.99, "the sketch alone says its price"
+    assert found.measured <= found.loss + 1e-9 <= float(found.accounts)
 
 
 def test_every_twin_is_convicted_and_what_ships_is_not() -> None:

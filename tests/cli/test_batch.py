@@ -41,7 +41,11 @@ def test_every_target_is_released_once_and_again_for_nothing(owner: Shell) -> No
     assert not any(re.search(r"(delete|add) [0-9]", row["intervention"] + row["public_guess"]) for row in table)
     (owner.folder / "release.json").write_text(table[3]["release"])
     assert owner.ask("verify", "release.json")["valid"]
-    again = owner.ask("batch", "--targets", "targets.txt", "--epsilon", "0.5", "--yes", "--out", "again.parquet")
+    files = ("--out", "again.parquet", "--table", "answers.csv")
+    again = owner.ask("batch", "--targets", "targets.txt", "--epsilon", "0.5", "--yes", *files)
+    lines = (owner.folder / "answers.csv").read_text().splitlines()
+    assert lines[0] == "target,answer,number,epsilon,confidence,size,operation,what,from,to,unit"
+    assert {line.split(",")[0] for line in lines[1:]} == set(ALL)
     assert again["spent"] == "6"
     assert parquet.read_table(owner.folder / "again.parquet").to_pylist() == table
     assert {Release.from_json(row["release"]).target for row in table} == set(range(12))

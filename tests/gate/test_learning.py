@@ -11,7 +11,7 @@ from privcfs.embedded import load_dataset
 from privcfs.embedded.loan import Bank, load_bank
 from privcfs.gate import learning, schema_trials
 from privcfs.gate.learning import learn
-from privcfs.gate.sketch_trials import stage_of
+from privcfs.gate.sketch_trials import Stage, stage_of
 from privcfs.private.graph import PrivateGraph
 from privcfs.public.beliefs.learned import DEFAULT_DOUBT, DEFAULT_TRUST, Learned, learned_from
 from privcfs.public.beliefs.worlds import Worlds
@@ -107,6 +107,23 @@ def test_what_is_learned_with_a_schema_is_the_same_whatever_the_private_graph(ba
         found.append(context.learned[WORLDS])
     assert found[0] == found[1]
     assert found[0].own is not None, "numbers of their own for advice"
+
+
+def test_a_learner_that_tries_answers_on_the_private_graph_is_found_out(
+    bank: Bank, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The twin of the claim above."""
+    found = []
+    for edges in (bank.pairs, bank.pairs[::7]):
+        private = bank.context(bank.model())
+        whole = PublicContext(private.features, edges, private.model, schema=private.schema)
+
+        def peeking(context: PublicContext, worlds: Worlds, whole: PublicContext = whole) -> Stage:
+            return stage_of(context, worlds)._replace(whole=whole)
+
+        monkeypatch.setattr(learning, "stage_of", peeking)
+        found.append(learn(private, WORLDS))
+    assert found[0] != found[1]
 
 
 def test_without_a_schema_nothing_of_it_is_learned(bank: Bank, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,10 @@ from types import FrameType
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from privcfs_lab.audit.worst_case import Climbed
+from privcfs_lab.cli.commands import app
 from privcfs_lab.experiments import EXPERIMENTS, leads, overview, stamps
 from privcfs_lab.experiments.advice import Advised
 from privcfs_lab.measuring import provenance
@@ -185,3 +187,20 @@ def test_every_page_opens_with_two_sentences_that_its_rows_bear_out(name: str) -
     assert table.startswith("| ")
     assert opening.endswith(".")
     assert opening.count(". ") == 1
+
+
+def test_stale_pages_are_listed_and_computed_again_and_fresh_ones_are_left_alone(tmp_path: Path) -> None:
+    fresh = {"code": code_digest(EXPERIMENTS["zero"].run), "command": "privcfs-lab reproduce zero", "rows": []}
+    old = {"code": "another", "command": "privcfs-lab reproduce slice", "rows": []}
+    for name, page in (("zero", fresh), ("slice", old), ("bench", old | {"command": "privcfs-lab bench"})):
+        (tmp_path / f"{name}.json").write_text(json.dumps(page))
+    run = CliRunner()
+    listed = run.invoke(app, ["stale", "--pages", str(tmp_path), "--record"])
+    assert listed.exit_code == 0
+    assert listed.output.splitlines()[:2] == ["slice: privcfs-lab reproduce slice", "bench: privcfs-lab bench"]
+    options = ["--write", str(tmp_path), "--keep", str(tmp_path / "kept"), "--workers", "1"]
+    done = run.invoke(app, ["reproduce", "stale", *options])
+    assert done.exit_code == 0
+    assert "bench has a command of its own: privcfs-lab bench" in done.output
+    assert stamps.known_to_be_stale(tmp_path) == list(stamps.stale(tmp_path)) == ["bench"]
+    assert json.loads((tmp_path / "zero.json").read_text()) == fresh

@@ -10,6 +10,7 @@ import pytest
 from privcfs import Method
 from privcfs.gate.mechanisms import MECHANISMS
 from privcfs.gate.mechanisms.exponential import Exponential
+from privcfs.gate.method import GUIDED
 from privcfs.private.utilities import UTILITIES
 from privcfs.private.utilities.gated import Gated
 from privcfs.private.utilities.utility import Scores
@@ -110,3 +111,12 @@ def test_climbing_finds_more_than_sampling_and_stays_within_the_ceiling() -> Non
     assert (np.diff(found["loss"].reshape(-1, 3), axis=1) >= 0).all()
     assert (found["loss"] <= found["ceiling"]).all()
     assert found["loss"].max() > 2
+
+
+def test_climbing_stays_below_the_price_of_a_guided_release_and_convicts_half_the_sensitivity() -> None:
+    world = Simulation("citeseer", 0)
+    guided = Climbed("citeseer", "borderline", GUIDED, "1").records(world, 1)
+    assert 0.3 < guided["loss"].max() <= 1 + 1e-9
+    assert (guided["ceiling"] == 1).all()
+    twin = Climbed("citeseer", "borderline", Method(mechanism=Overconfident()), "4").records(world, 1)
+    assert twin["loss"].max() > 4

@@ -207,7 +207,8 @@ class _Climb:
         return better
 
     def _found(self) -> tuple[float, float]:
-        return _loss(*self._laws), distinguish(*self._laws).auc
+        drawn = self._laws[0] > 0
+        return _loss(*self._laws), distinguish(*(law[drawn] for law in self._laws)).auc
 
     def _move(self, ends: list[int]) -> Edge:
         """A random pair at one of these nodes; one that exists half of the time."""
@@ -232,7 +233,10 @@ def _public_side(world: Simulation) -> PublicContext:
 
 
 def _loss(first: Law, second: Law) -> float:
-    return float(np.abs(np.log(first) - np.log(second)).max())
+    """Over what is ever drawn: a guide may leave candidates out, on every graph the same."""
+    drawn = (first > 0) | (second > 0)
+    with np.errstate(divide="ignore"):
+        return float(np.abs(np.log(first[drawn]) - np.log(second[drawn])).max())
 
 
 def _graph(context: PublicContext, pairs: Pairs) -> PrivateGraph:

@@ -63,7 +63,9 @@ def test_a_sketch_that_is_named_before_it_is_paid_is_refused(shell: Shell, tmp_p
     assert elsewhere.run("sketch", "--epsilon", "1", "--yes").returncode == 0
     (shell.folder / "sketch.bin").write_bytes((other / "sketch.bin").read_bytes())
     shell.name_sketch("sketch.bin")
-    assert "not one that this ledger has paid for" in shell.fails(SettingsError, "explain", "person-1", "--epsilon", "1")
+    assert "not one that this ledger has paid for" in shell.fails(
+        SettingsError, "explain", "person-1", "--epsilon", "1"
+    )
     assert "exists and is not the sketch" in shell.fails(SketchError, "sketch", "--epsilon", "1", "--yes")
     assert shell.ask("budget")["spent"] == "0"
 

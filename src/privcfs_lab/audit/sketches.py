@@ -5,10 +5,11 @@ the counts, those that the edge changes; everything else has the same law with t
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
-from itertools import combinations
+from itertools import combinations, islice
 from math import log, prod
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,6 +18,7 @@ from typing import NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
+from privcfs.errors import BudgetExhausted
 from privcfs.gate.accounting import Limit
 from privcfs.gate.coins import Coins
 from privcfs.gate.ledger.memory import MemoryLedger
@@ -35,14 +37,16 @@ from privcfs.public.sketches.likeliest import Likeliest
 from privcfs.public.sketches.sketch import Sketch, SketchPlan
 from privcfs.public.sketches.triangle import place_of
 from privcfs_lab.audit.accounts import (
-    ROUNDS,
     Attack,
     Ratios,
     Scene,
+    Turn,
     auc_of,
-    hostile_scene,
+    hostile_confirmation,
     largest,
+    lonely_scenes,
     release_turn,
+    select_turn,
 )
 from privcfs_lab.audit.blackbox import Bound, lower_bound
 from privcfs_lab.audit.checks import Pairs, as_pairs
@@ -219,9 +223,10 @@ def one_person(plan: SketchPlan, edges: int) -> Fraction:
 def together(plan: SketchPlan, run: int) -> Attack:
     """A sketch is paid and drawn, and then everyone asks until accounts are empty, with the edge and without it.
 
-    A transcript is the sketch and all answers; the laws of these follow from the sketch.
+    A transcript is the sketch and all answers; the laws of these follow from the sketch. Every run attacks another
+    edge, because one about which answers tell much without a sketch may be one about which they tell nothing with it.
     """
-    scene, worst = hostile_scene(), Fraction(1)
+    scene, worst = next(islice(lonely_scenes(), run, None)), Fraction(1)
     asked: list[Ratios] = []
     largest_drawn, balances, ledger, answers = 0.0, [], MemoryLedger(LIMIT), 0
     for has_edge in (True, False):
@@ -259,13 +264,20 @@ def _of_the_sketch(sketch: Sketch, scene: Scene) -> Fraction:
     return ratio
 
 
+def _turns(scene: Scene) -> list[Turn]:
+    """A choice between each end and another node, a question about the whole graph, and a release about everyone."""
+    ends, nodes = scene.edge, range(scene.context.number_of_nodes)
+    others = [node for node in nodes if node not in ends][: len(ends)]
+    choices = [select_turn(pair) for pair in zip(others, ends, strict=True)]
+    return [*choices, hostile_confirmation(scene, ONE), *(release_turn(node) for node in nodes)]
+
+
 def _everyone_asks(scene: Scene, vault: Vault) -> tuple[int, float, list[Ratios]]:
     """How many answers there are, their log-ratio, and the laws of those that the edge may change."""
     number, loss, asked = 0, 0.0, []
-    for node in range(scene.context.number_of_nodes):
-        turn = release_turn(node)
+    for turn in _turns(scene):
         law = scene.laws(turn.question(scene.side))
-        for _ in range(min(ROUNDS, int(LIMIT.per_node or 0))):
+        with suppress(BudgetExhausted):
             position = turn.ask(vault)
             number += 1
             if law:

@@ -46,8 +46,10 @@ ABOUT = (
     "A(a) + A(b) + W + E, as the ledger has them. *Largest measured* is the log-ratio of what was really drawn. "
     "*Proven by draws*: a lower 95 % limit of the loss from many sketches of both graphs, by an auditor who looks at "
     "what they show alone. A pair of the snapshot loses nothing. *A person with edges*: all of her hidden edges are "
-    "there, or none. *Together*: the sketch is paid and published, and then every node is asked about until its "
-    "account is empty; laws of answers follow from the sketch that was drawn. Row zero is an attacker with public data "
+    "there, or none. *With paid answers*: the sketch is paid and published, and then the vault is asked for a choice "
+    "between each end and another node, for a yes or no that reads the whole graph, and for releases about everyone, "
+    "until accounts are empty; laws of answers follow from the sketch that was drawn, and every run attacks another "
+    "edge of another small graph. Row zero is an attacker with public data "
     "alone. Every broken twin must be convicted by the same draws with which what ships is not."
 )
 
@@ -105,10 +107,10 @@ def _together(study: Study, depth: Depth) -> Iterator[list[Value]]:
     """The worst of several sketches with everything that is asked afterwards."""
     for plan in (SketchPlan(ONE), SketchPlan(ONE, ONE)):
         study.progress(f"attack: {plan.name}, and everyone asks")
-        runs = [together(plan, run) for run in range(max(depth.repeats // 6, 1))]
+        runs = [together(plan, run) for run in range(max(depth.repeats // 3, 1))]
         worst = max(runs, key=lambda one: one.ratio)
         seen = f"{len(runs)} sketches, all within" if all(one.within for one in runs) else "a transcript beyond"
-        yield _row("one edge, from the sketch and releases about everyone", plan, worst, seen=seen)
+        yield _row("one edge, from the sketch and paid answers", plan, worst, seen=seen)
 
 
 def _real(study: Study, name: str, depth: Depth) -> list[Value]:

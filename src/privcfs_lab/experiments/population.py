@@ -316,7 +316,9 @@ ABOUT = (
 def page(study: Study) -> Page:
     """One row for each data set, disclosed share and total."""
     names = (*NAMES, *(name for name in FURTHER if study.has(name)))
-    rows = [row for disclosed in (HALF, NOTHING) for name in names for row in rows_of(study, name, disclosed)]
+    cells = [(name, disclosed) for disclosed in (HALF, NOTHING) for name in names]
+    found = study.measure(work for cell in cells for work in works_of(*cell))
+    rows = [row for cell in cells for row in rows_of(found, *cell)]
     about = f"{seeds_of(study).capitalize()}. {ABOUT}"
     return Page("Explaining everyone at one total", about, COLUMNS, rows, brief=BRIEF)
 
@@ -326,17 +328,21 @@ def population_of(name: str) -> str:
     return "everyone" if name in NAMES else "many"
 
 
-def rows_of(study: Study, name: str, disclosed: float) -> list[list[Value]]:
-    """One row for each total."""
+def works_of(name: str, disclosed: float) -> list[Work]:
+    """What is computed for one data set and disclosed share; each part is kept by itself."""
     who = population_of(name)
-    base = Unsketched(name, who, disclosed)
-    free = study.measure([base])[base]
-    sketched = study.measure(Sketched(name, who, disclosed, total) for total in TOTALS)
-    noisy = study.measure(Privatised(name, who, disclosed, total) for total in TOTALS)
-    found = {work.price: records for work, records in sketched.items()}
-    other = {work.total: records for work, records in noisy.items()}
+    sketched = [Sketched(name, who, disclosed, price) for price in TOTALS]
+    noisy = [Privatised(name, who, disclosed, total) for total in TOTALS]
+    return [Unsketched(name, who, disclosed), *sketched, *noisy]
+
+
+def rows_of(found: Mapping[Work, Records], name: str, disclosed: float) -> list[list[Value]]:
+    """One row for each total."""
+    free, *others = (found[work] for work in works_of(name, disclosed))
+    sketched = dict(zip(TOTALS, others, strict=False))
+    noisy = dict(zip(TOTALS, others[len(TOTALS) :], strict=True))
     return [
-        row_of(Cell(name, disclosed, total), free, found[total], found.get(halved(total)), other[total])
+        row_of(Cell(name, disclosed, total), free, sketched[total], sketched.get(halved(total)), noisy[total])
         for total in TOTALS
     ]
 

@@ -46,8 +46,8 @@ def test_a_person_loses_the_price_for_each_edge() -> None:
 def test_a_sketch_and_answers_add_up_to_what_the_ledger_states() -> None:
     found = together(SketchPlan(ONE, ONE), 0)
     assert found.within
-    assert found.accounts == 2 * 1 + 2 == found.limits
-    assert found.answers == 8
+    assert found.accounts == 2 * 1 + 1 + 2 == found.limits
+    assert found.answers == 2 + 1 + 4
     assert found.measured <= found.loss + 1e-9 <= float(found.accounts)
 
 

@@ -15,10 +15,10 @@ from privcfs.public.candidates import RULES
 from privcfs.public.candidates.candidates import Candidates
 from privcfs.public.candidates.pairs import OneHop
 from privcfs.public.candidates.product import Product
-from privcfs_lab.bench import PARTS, as_module, charges, kernel, large
+from privcfs_lab.bench import PARTS, as_module, charges, kernel, large, sketches
 from privcfs_lab.bench.part import SMALLEST, Extent
 from privcfs_lab.bench.rings import STEPS, ring_pairs, write_ring, write_ring_features
-from privcfs_lab.bench.timing import median
+from privcfs_lab.bench.timing import Spent, median
 from privcfs_lab.figures.bench import Point, Split, draw_growth, draw_many, draw_split
 from privcfs_lab.figures.page import save_figure
 
@@ -37,6 +37,16 @@ def test_every_part_is_measured_in_a_slice(tmp_path: Path, monkeypatch: pytest.M
     draw_split([Split("one", 1, 2, 3, 4, 11)])
     draw_many([0.0, 1.0], 16, [(1, 1.0, 1.0), (2, 1.9, 2.0)])
     assert (tmp_path / "sizes.svg").stat().st_size > 1000
+
+
+def test_a_sketch_of_a_ring_is_made_and_measured(tmp_path: Path) -> None:
+    sketches._write(tmp_path / "ring", SMALLEST)
+    made = sketches._make(tmp_path / "ring", SMALLEST)
+    assert 0 < made.size < 2
+    assert 0 <= made.covered < 0.1, "features of a ring say nothing of its pairs"
+    rows = sketches._rows(SMALLEST, made, sketches.Known(1.0, 100.0, Spent(0.01, 0.01), 200.0))
+    assert rows[0][0] == "10,000 nodes: sketch of 100 likeliest partners at epsilon 6, two cores"
+    assert rows[0][2] == "under 3,600 s and 2,000 MB"
 
 
 def test_a_filled_ledger_is_one_that_charges_have_written(tmp_path: Path) -> None:

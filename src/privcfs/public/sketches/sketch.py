@@ -13,12 +13,12 @@ these are, and has what public data say of the covered pairs, so that nobody has
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any, final
+from typing import Any, BinaryIO, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -196,29 +196,49 @@ def read_sketch(path: str | Path) -> Sketch:
     """
     path = Path(path)
     try:
-        content = np.memmap(path, np.uint8, "r") if path.stat().st_size else np.empty(0, np.uint8)
+        with path.open("rb") as file:
+            head, size = file.read(LONGEST_HEADER), path.stat().st_size
+            _refuse_others(head, path.name)
+            name = _checked_name(file, size)
+        content = np.memmap(path, np.uint8, "r")  # touched where it is read, and not while it is checked
     except FileNotFoundError:
         raise SketchError(f"sketch {path} does not exist; make it with privcfs sketch.") from None
     except OSError as error:
         raise SketchError(f"sketch {path.name} cannot be read: {error.strerror or error}.") from None
-    return _parsed(content, path.name)
+    if name is None:
+        raise _damaged(path.name)
+    return _parsed(content, head, path.name, name)
 
 
-def _parsed(content: NDArray[np.uint8], name: str) -> Sketch:
-    """The content of a file, checked from the outside in."""
-    head = content[:LONGEST_HEADER].tobytes()
+def _refuse_others(head: bytes, name: str) -> None:
+    """Refuses what does not begin as a sketch of this version."""
     if not head.startswith(MAGIC):
         is_other = head.startswith(MAGIC.split(b"1")[0])
         what = "was written by another version of privcfs" if is_other else "is not a sketch"
         raise SketchError(f"sketch {name} {what}; name the file that privcfs sketch wrote.")
-    damaged = SketchError(f"sketch {name} is damaged; restore it from a backup: it cannot be drawn again.")
-    end = head.find(b"\n", len(MAGIC)) + 1
-    hasher = hashlib.sha256()
-    for piece in _pieces(content[:-CHECKSUM]):
+
+
+def _damaged(name: str) -> SketchError:
+    return SketchError(f"sketch {name} is damaged; restore it from a backup: it cannot be drawn again.")
+
+
+def _checked_name(file: BinaryIO, size: int) -> str | None:
+    """The digest of a file, read piece by piece; None where the checksum at its end is another."""
+    hasher, left = hashlib.sha256(), max(size - CHECKSUM, 0)
+    file.seek(0)
+    while left and (piece := file.read(min(PIECE, left))):
         hasher.update(piece)
-    if not end or hasher.digest() != content[-CHECKSUM:].tobytes():
-        raise damaged
-    hasher.update(content[-CHECKSUM:].tobytes())
+        left -= len(piece)
+    checksum = file.read()
+    if hasher.digest() != checksum:
+        return None
+    hasher.update(checksum)
+    return hasher.hexdigest()
+
+
+def _parsed(content: NDArray[np.uint8], head: bytes, file: str, name: str) -> Sketch:
+    """The content of a file whose checksum is right, checked from the outside in."""
+    end = head.find(b"\n", len(MAGIC)) + 1
     try:
         fields: Mapping[str, Any] = json.loads(head[len(MAGIC) : end])
         plan = SketchPlan(_part(fields["responses"]), _part(fields["counts"]), int(fields.get("partners", 0)))
@@ -227,9 +247,9 @@ def _parsed(content: NDArray[np.uint8], name: str) -> Sketch:
         digest, covered = str(fields["context"]), fields.get("covered")
         lengths = lengths_of(plan, nodes, classes, int(fields.get("shown", 0)))
     except (KeyError, TypeError, ValueError, PrivcfsError):
-        raise damaged from None
-    if len(content) != end + sum(lengths.values()) + CHECKSUM:
-        raise damaged
+        raise _damaged(file) from None
+    if not end or len(content) != end + sum(lengths.values()) + CHECKSUM:
+        raise _damaged(file)
     parts: dict[str, NDArray[np.uint8]] = {}
     for part, length in lengths.items():
         parts[part], end = content[end : end + length], end + length
@@ -238,7 +258,7 @@ def _parsed(content: NDArray[np.uint8], name: str) -> Sketch:
     counts = parts["counts"].view(COUNT).reshape(nodes, classes) if "counts" in parts else None
     if counts is not None and listed is None:
         counts = counts.astype(np.int64)
-    return Sketch(plan, digest, worlds, nodes, classes, shown, counts, listed, hasher.hexdigest())
+    return Sketch(plan, digest, worlds, nodes, classes, shown, counts, listed, name)
 
 
 def _listed(parts: Mapping[str, NDArray[np.uint8]], shape: tuple[int, int], covered: float | None) -> Listed:
@@ -250,11 +270,6 @@ def _listed(parts: Mapping[str, NDArray[np.uint8]], shape: tuple[int, int], cove
         parts["likely"].reshape(shape),
         covered,
     )
-
-
-def _pieces(content: NDArray[np.uint8]) -> Iterator[bytes]:
-    for start in range(0, len(content), PIECE):
-        yield content[start : start + PIECE].tobytes()
 
 
 def _part(text: str) -> Fraction:

@@ -17,7 +17,7 @@ from privcfs.private.evaluators import evaluate
 from privcfs.public.candidates.pairs import TwoHop
 from privcfs.public.candidates.product import Product
 from privcfs.public.models.gcn import normalised_adjacency
-from privcfs_lab.baselines import BASELINES, dp_sgd, gap, naive_dp, privcf_out, rr_ldp
+from privcfs_lab.baselines import BASELINES, ROBUST, dp_sgd, gap, naive_dp, privcf_out, rr_ldp
 from privcfs_lab.baselines.baseline import (
     ANY_GRAPHS,
     NOTHING,
@@ -225,9 +225,9 @@ def test_training_steps_carry_the_noise_that_the_price_needs(monkeypatch: pytest
     assert float(noise.std()) == pytest.approx(7 * 0.5, rel=0.02)
 
 
-@pytest.mark.parametrize("name", BASELINES)
+@pytest.mark.parametrize("name", [*BASELINES, *ROBUST])
 def test_every_row_answers_every_target_and_says_what_it_certifies(name: str) -> None:
-    method, asked = BASELINES[name], problem(4)
+    method, asked = {**BASELINES, **ROBUST}[name], problem(4)
     answers = method.explain(asked)
     assert len(answers) == len(asked.targets)
     assert method.certificate.covers in (NOTHING, ONE_EDGE, ONE_EXAMPLE, ANY_GRAPHS)

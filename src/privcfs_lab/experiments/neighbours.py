@@ -14,7 +14,7 @@ from privcfs.private.graph import PrivateGraph
 from privcfs.public.candidates.candidates import Candidates, Caps
 from privcfs.public.context import PublicContext
 from privcfs.public.interventions import Intervention
-from privcfs_lab.baselines import BASELINES
+from privcfs_lab.baselines import BASELINES, ROBUST
 from privcfs_lab.baselines.baseline import Problem, predictions
 from privcfs_lab.baselines.greedy import touching
 from privcfs_lab.experiments.cells import ARMS, EDGES, seeds_of
@@ -70,8 +70,8 @@ class Standing(Work):
 
 def _answers(method: str, world: Simulation, problem: Problem) -> list[list[tuple[float, Intervention]]]:
     """What a method may answer about each target, with probabilities."""
-    if method in BASELINES:
-        draws = BASELINES[method].draws
+    if method in REBUILT:
+        draws = REBUILT[method].draws
         asked = Problem(
             problem.data,
             problem.model,
@@ -79,7 +79,7 @@ def _answers(method: str, world: Simulation, problem: Problem) -> list[list[tupl
             problem.seed,
             problem.snapshot,
         )
-        found = [one.intervention for one in BASELINES[method].explain(asked)]
+        found = [one.intervention for one in REBUILT[method].explain(asked)]
         return [[(1 / draws, one) for one in found[at : at + draws]] for at in range(0, len(found), draws)]
     context, arm, answers = world.context(HALF), ARMS[EDGES], []
     for target in problem.targets:
@@ -111,10 +111,11 @@ class Neighbour(NamedTuple):
     protects: str
     certifies: str
     rebuilt: str
-    measured: str = ""  # its name in BASELINES, or one of ours
+    measured: str = ""  # its name in REBUILT, or one of ours
 
 
 NOTHING = "nothing"
+REBUILT = {**BASELINES, **ROBUST}
 METHODS: Mapping[str, Neighbour] = {
     ZERO: Neighbour("every private edge", "the answer is the same on every private graph", "ours", ZERO),
     OURS: Neighbour(
@@ -148,7 +149,9 @@ METHODS: Mapping[str, Neighbour] = {
         "no: it votes over parts of the complete graph on all nodes, which suits graphs of tens of nodes, and replaces "
         "the model that is explained; its edges explain, and flip nothing",
     ),
-    "DiCE": Neighbour(NOTHING, NOTHING, "no: it changes rows of a table and knows no edges"),
+    "DiCE": Neighbour(
+        NOTHING, NOTHING, "on the page loan, as a package: it changes rows of a table and knows no edges"
+    ),
     "CARLA's recourse": Neighbour(NOTHING, NOTHING, "no: methods for tables, and packages of another generation"),
     "PCR (2410.13812)": Neighbour(
         "the row of the person who asks, from the database",

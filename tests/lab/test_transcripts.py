@@ -69,7 +69,7 @@ def test_the_ledger_of_a_vault_stands(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.kind == "broken twin"])
 def test_a_vault_that_states_half_of_what_it_loses_is_refuted(name: str) -> None:
     case = CASES[name]
-    found = bet(case.vault, Plan(WORLD.target, QUESTIONS, PRICE, case.times), 400, np.random.default_rng(1))
+    found = bet(case.vault, Plan(WORLD.target, QUESTIONS, PRICE, case.times), 1000, np.random.default_rng(1))
     assert found.refuted
     assert case.exact() == pytest.approx(2, abs=1e-6)
     assert _row(name, [found])[-1] == "yes"

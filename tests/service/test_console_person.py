@@ -149,7 +149,7 @@ def test_whom_a_proxy_names_is_asked_for_no_key(browser: Any, served: Served) ->
         route.continue_(headers={**route.request.headers, "authorization": f"Bearer {secret}"})
 
     page = browser.new_page(viewport={"width": 390, "height": 844})
-    page.route("**/v1/*", named)
+    page.route("**/v1/**", named)
     page.goto(served.url)
     page.get_by_role("button", name="Show my way out").click()
     page.get_by_role("heading", name="What you could do").wait_for()

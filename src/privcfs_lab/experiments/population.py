@@ -291,7 +291,8 @@ BRIEF = (
     *("RR-LDP", "advice"),
 )
 ABOUT = (
-    "At most two changes. All 1,000 test nodes a seed of Cora and CiteSeer, 300 by a public draw elsewhere. Every test "
+    "At most two changes. All 1,000 test nodes a seed of Cora and CiteSeer, 300 by a public draw elsewhere, and "
+    "there with half of the pairs public alone. Every test "
     "node is asked about once, and everything that is told together costs the `total` for two graphs that differ in "
     "one edge. `whole`: releases that count for the whole graph, each at a thousandth of the total. `accounts`: "
     "releases that read the target's own edges, each at half of the total, because an edge has two ends. `sketch`: "
@@ -315,8 +316,8 @@ ABOUT = (
 
 def page(study: Study) -> Page:
     """One row for each data set, disclosed share and total."""
-    names = (*NAMES, *(name for name in FURTHER if study.has(name)))
-    cells = [(name, disclosed) for disclosed in (HALF, NOTHING) for name in names]
+    further = [name for name in FURTHER if study.has(name)]
+    cells = [*((name, HALF) for name in (*NAMES, *further)), *((name, NOTHING) for name in NAMES)]
     found = study.measure(work for cell in cells for work in works_of(*cell))
     rows = [row for cell in cells for row in rows_of(found, *cell)]
     about = f"{seeds_of(study).capitalize()}. {ABOUT}"

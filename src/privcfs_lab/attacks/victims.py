@@ -184,9 +184,28 @@ class NoisyGraph(Victim):
         return fit
 
 
+class _Blind(Victim):
+    """One whose answers have the same law on all the graphs that are guessed."""
+
+    __slots__ = ()
+
+    def told_apart(self, problem: Problem, target: int, other: Pairs) -> Told:  # noqa: ARG002
+        return BLIND
+
+    def likelihoods(
+        self,
+        problem: Problem,  # noqa: ARG002
+        target: int,  # noqa: ARG002
+        graphs: Sequence[Pairs],
+        truths: Sequence[int],
+        answers: int,  # noqa: ARG002
+    ) -> Scores:
+        return np.zeros((len(truths), len(graphs)))
+
+
 @final
 @dataclass(frozen=True, slots=True)
-class Public(Victim):
+class Public(_Blind):
     """Row zero: everyone knows the target's features and what the model says of it on the public snapshot."""
 
     @property
@@ -202,23 +221,10 @@ class Public(Victim):
             found.append(row | {("class", name, 0): score for name, score in enumerate(scores)})
         return found
 
-    def told_apart(self, problem: Problem, target: int, other: Pairs) -> Told:  # noqa: ARG002
-        return BLIND
-
-    def likelihoods(
-        self,
-        problem: Problem,  # noqa: ARG002
-        target: int,  # noqa: ARG002
-        graphs: Sequence[Pairs],
-        truths: Sequence[int],
-        answers: int,  # noqa: ARG002
-    ) -> Scores:
-        return np.zeros((len(truths), len(graphs)))
-
 
 @final
 @dataclass(frozen=True, slots=True)
-class AdviceToOthers(Victim):
+class AdviceToOthers(_Blind):
     """Advice as an outsider may come to know it: what a friend of the target, by the snapshot, was told about herself.
 
     Nobody sees the target's own advice but the target, so a friend is the nearest accomplice. She is at no end of the
@@ -234,19 +240,6 @@ class AdviceToOthers(Victim):
         _, context = _scene(*of)
         friends = [context.snapshot.neighbours(target) for target in problem.targets]
         return [_advised(*of, one[0]) if one else {} for one in friends]
-
-    def told_apart(self, problem: Problem, target: int, other: Pairs) -> Told:  # noqa: ARG002
-        return BLIND
-
-    def likelihoods(
-        self,
-        problem: Problem,  # noqa: ARG002
-        target: int,  # noqa: ARG002
-        graphs: Sequence[Pairs],
-        truths: Sequence[int],
-        answers: int,  # noqa: ARG002
-    ) -> Scores:
-        return np.zeros((len(truths), len(graphs)))
 
 
 @final

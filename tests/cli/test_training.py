@@ -13,11 +13,13 @@ import scipy.sparse as sp
 from safetensors import safe_open
 
 from privcfs import load_model
-from privcfs.cli import main
+from privcfs.cli import main, training
+from privcfs.cli.training import PublicFiles
 from privcfs.embedded import load_dataset
 from privcfs.errors import ContextError, GraphError, InputError, MissingDependency, SettingsError
 from privcfs.public.models.labels import Labels, read_labels
 from privcfs.public.models.training import Labelled, Training, accuracy, train_gcn
+from privcfs.tables.named_columns import Table
 from privcfs.tables.names import Nodes
 from tests.shell import NODES, Shell
 
@@ -290,3 +292,13 @@ def test_features_that_blow_up_training_are_named(tmp_path: Path) -> None:
     said = Inside(tmp_path).fails(SettingsError, "train", *given)
     assert "training ended in infinite weights; scale the features" in said
     assert not (tmp_path / "public_model.safetensors").exists()
+
+
+def test_a_table_that_is_encoded_already_is_trained_on_without_its_schema(tmp_path: Path) -> None:
+    """The schema of such a table may name columns by the header, which only a vault looks up."""
+    (tmp_path / "clients.csv").write_text("client,income,months\nann,1.5,0.2\nbob,0.5,0.4\n")
+    (tmp_path / "features.toml").write_text('[feature.Income]\ncolumn = "income"\nkind = "fixed"\n')
+    table = Table(tmp_path / "clients.csv", nodes="client")
+    read, names = training._features(PublicFiles(table, tmp_path / "none.csv", None, tmp_path / "features.toml"))
+    assert read.toarray().tolist() == [[1.5, 0.20000000298023224], [0.5, 0.4000000059604645]]
+    assert names == ("ann", "bob")

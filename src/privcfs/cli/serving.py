@@ -182,6 +182,7 @@ def make_key(
     kind: Role | None = next((one for one in ROLES if one == role), None)
     if kind is None:
         raise SettingsError(f"role {role!r} is unknown; choose {', '.join(ROLES)}.")
+    keys = _keys(vault)
     from privcfs.service.keys import names_of
 
     try:
@@ -191,7 +192,7 @@ def make_key(
     named = None if targets is None and not node else [*lines, *(node or ())]
     nodes = None if named is None else [one.strip() for one in named if one.strip()]
     allowed = names_of(read_vault_file(vault).context(), nodes) if nodes else nodes
-    key, secret = _keys(vault).make(kind, analyst, days=days, cap=cap, targets=allowed, per_minute=per_minute)
+    key, secret = keys.make(kind, analyst, days=days, cap=cap, targets=allowed, per_minute=per_minute)
     if as_json:
         emit({**key.to_dict(), "secret": secret})
         return

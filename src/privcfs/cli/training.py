@@ -50,7 +50,7 @@ def train(
     labels: Annotated[Path, typer.Option(help="Public labels: rows node,class, or one class per node in node order.")],
     vault: Annotated[
         Path | None,
-        typer.Option(help="The vault file, whose [public] table names the other files; vault.toml if it is there."),
+        typer.Option(help="The vault file, whose table 'public' names the other files; vault.toml if it is there."),
     ] = None,
     features: Annotated[Path | None, typer.Option(help="The public feature table, without a vault file.")] = None,
     snapshot: Annotated[Path | None, typer.Option(help="The public pairs, without a vault file.")] = None,
@@ -126,7 +126,8 @@ def _features(files: PublicFiles) -> tuple[sp.csr_array, tuple[str, ...] | None]
         return read_features(files.features, ContextError, TableNames(nodes=names or ())), names
     listed = names_of(files.features, files.node_ids)
     names = None if listed is None else read_node_ids(listed, ContextError)
-    numbers, columns = read_table(files.features, None if files.schema is None else Schema.read(files.schema))
+    schema = Schema.read(files.schema) if files.features.raw and files.schema is not None else None
+    numbers, columns = read_table(files.features, schema)
     return read_features(numbers, ContextError, TableNames(columns, names or ())), names
 
 

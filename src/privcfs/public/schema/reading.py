@@ -98,7 +98,7 @@ class _Columns:
             return self.numbers[column]
         if not self.numbers:
             place.refuse(
-                f"column {shown(str(column))} is a name, but the feature table has no names of columns",
+                f"column {shown(str(column))} is a name, and nothing says which column of the model's input that is",
                 "list them as columns = [...] at the top, or give the column's number, counted from 0",
             )
         return place.refuse(f"column {shown(str(column))} does not exist", "name a column of the feature table")

@@ -219,7 +219,7 @@ def test_the_header_of_a_feature_table_names_the_columns(tmp_path: Path) -> None
     one = context(path, features=features)
     assert one.schema is not None
     assert one.schema.digest == Schema.read(path, COLUMNS).digest
-    with pytest.raises(ContextError, match=r"features.toml, feature 'Age': column 'age' is a name, and nothing says which"):
+    with pytest.raises(ContextError, match=r"features.toml, feature 'Age': column 'age' is a name, and nothing"):
         context(path)
 
 
